@@ -1,0 +1,5 @@
+//go:build !unix || aix || solaris || illumos
+
+package mmapfile
+
+func willNeed([]byte) error { return nil }
