@@ -63,21 +63,18 @@ func Sniff(head []byte, size int64) Format {
 	}
 	head = head[:min(len(head), SniffLen)]
 	f := Format{Size: size}
+	// Flatbuffers come before what is known by its first bytes: those are an offset
+	// in a flatbuffer and may be anything.
 	switch {
-	case bytes.HasPrefix(head, []byte("version https://git-lfs.github.com/")):
-		f.Kind = FormatLFSPointer
+	case isText(head):
+		f.Kind = sniffText(head)
+	case f.sniffFlatbuffer(head):
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
 		f.Kind = sniffZip(head)
 	case bytes.HasPrefix(head, []byte("GGUF")):
 		f.Kind = FormatGGUF
 	case len(head) >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5:
 		f.Kind = FormatPickle // the opcode PROTO and a protocol
-	case isText(head):
-		f.Kind = FormatText
-		if start := bytes.ToLower(bytes.TrimSpace(head)); bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")) {
-			f.Kind = FormatHTML
-		}
-	case f.sniffFlatbuffer(head):
 	case len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<30:
 		f.Kind = FormatSafetensors // the length of a JSON header, then the header
 	case len(head) > 4 && head[0] == 0x08 && head[1] > 0 && head[1] < 32 && head[2] == 0x12 && isText(head[4:min(len(head), 4+int(head[3]))]):
@@ -86,37 +83,64 @@ func Sniff(head []byte, size int64) Format {
 	return f
 }
 
+// sniffText tells what stands in for a file from other text.
+func sniffText(head []byte) FormatKind {
+	start := bytes.ToLower(bytes.TrimSpace(head))
+	switch {
+	case bytes.HasPrefix(start, []byte("version https://git-lfs.github.com/")):
+		return FormatLFSPointer
+	case bytes.HasPrefix(start, []byte("<!doctype html")), bytes.HasPrefix(start, []byte("<html")):
+		return FormatHTML
+	}
+	return FormatText
+}
+
 // sniffFlatbuffer knows flatbuffers by their identifier.
 func (f *Format) sniffFlatbuffer(head []byte) bool {
 	if len(head) < 8 {
 		return false
 	}
-	f.ID = string(head[4:8])
-	if len(head) >= 12 && string(head[8:10]) == ETDumpID[:2] && isVersion(head[10:12]) {
-		f.ID = string(head[8:12]) // ETDump writes the size of the buffer in front of it
+	f.Kind = flatbufferKind(string(head[4:8]))
+	if f.Kind != FormatUnknown {
+		f.ID = string(head[4:8])
+	} else if len(head) >= 12 && flatbufferKind(string(head[8:12])) == FormatETDump {
+		f.Kind, f.ID = FormatETDump, string(head[8:12]) // its writer puts the buffer's size in front
 	}
-	switch {
-	case !isVersion([]byte(f.ID[2:])):
-	case f.ID[:2] == ProgramID[:2]:
-		f.Kind = FormatProgram
+	switch f.Kind {
+	case FormatProgram:
 		f.Need = declaredSize(head, "eh00", 8)
-	case f.ID[:2] == BundleID[:2]:
-		f.Kind = FormatBundle
-	case f.ID[:2] == DataID[:2]:
-		f.Kind = FormatData
+	case FormatData:
 		f.Need = declaredSize(head, "FH01", 16)
-	case f.ID[:2] == ETDumpID[:2]:
-		f.Kind = FormatETDump
-	case f.ID == "TFL3", f.ID == "ORTM", f.ID == "XN00", f.ID == "XH00":
-		f.Kind = FormatFlatbuffer
 	}
 	if f.Need <= f.Size {
 		f.Need = 0
 	}
-	if f.Kind == FormatUnknown {
-		f.ID = ""
-	}
 	return f.Kind != FormatUnknown
+}
+
+// flatbufferKind knows a file identifier. ExecuTorch's have a version in the last
+// two letters.
+func flatbufferKind(id string) FormatKind {
+	switch id {
+	case "TFL3", "ORTM", "XN00", "XH00":
+		return FormatFlatbuffer
+	}
+	for _, c := range id[2:] {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return FormatUnknown
+		}
+	}
+	switch id[:2] {
+	case ProgramID[:2]:
+		return FormatProgram
+	case BundleID[:2]:
+		return FormatBundle
+	case DataID[:2]:
+		return FormatData
+	case ETDumpID[:2]:
+		return FormatETDump
+	}
+	return FormatUnknown
 }
 
 // declaredSize returns the file size that an extended header asks for, 0 if there
@@ -140,15 +164,6 @@ func declaredSize(head []byte, magic string, flatbufferSize int) int64 {
 		return 0 // no size, but nonsense
 	}
 	return int64(need)
-}
-
-func isVersion(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // sniffZip tells PyTorch's archives from others by the name of their first entry.

@@ -161,6 +161,9 @@ func (d *decoder) decodeEarlier() (uint32, []NamedData, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if !t.Has(earlierTensors) || !t.Has(earlierSegments) {
+		return 0, nil, errors.New("data file lacks its tensors or segments")
+	}
 	segments, err := d.decodeSegments(t.Tables(earlierSegments))
 	if err != nil {
 		return 0, nil, err

@@ -298,7 +298,7 @@ func (d *decoder) decodePlans(t fb.Table) error {
 			if p.Name == "" {
 				return fmt.Errorf("method %d: %w", i, err)
 			}
-			return fmt.Errorf("method %.64s: %w", p.Name, err)
+			return fmt.Errorf("method %.64q: %w", p.Name, err)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func Encode(p *Program) ([]byte, error) {
 		return nil, errs.InvalidArgument.Wrap(err)
 	}
 	if e.Header == nil && len(e.Segments) == 0 {
-		return buf, nil
+		return append(buf, make([]byte, max(minFileSize-len(buf), 0))...), nil
 	}
 	length := headerLength
 	if e.Header != nil {

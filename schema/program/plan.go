@@ -10,8 +10,8 @@ import (
 	"github.com/etgo-ml/etgo/schema/internal/fb"
 )
 
-// require returns an error for the first of the fields that t lacks.
-func require(t fb.Table, fields ...field) error {
+// checkSet returns an error for the first of the fields that t lacks.
+func checkSet(t fb.Table, fields ...field) error {
 	for _, f := range fields {
 		if !t.Has(f.id) {
 			return fmt.Errorf("field %s is missing", f.name)
@@ -32,7 +32,7 @@ func (d *decoder) decodePlan(t fb.Table, p *Plan) error {
 	p.Inputs = t.Int32s(planInputs)
 	p.Outputs = t.Int32s(planOutputs)
 	p.BufferSizes = t.Int64s(planNonConstBufferSizes)
-	err := require(t, field{planName, "name"}, field{planValues, "values"}, field{planInputs, "inputs"}, field{planOutputs, "outputs"},
+	err := checkSet(t, field{planName, "name"}, field{planValues, "values"}, field{planInputs, "inputs"}, field{planOutputs, "outputs"},
 		field{planChains, "chains"}, field{planDelegates, "delegates"}, field{planNonConstBufferSizes, "non_const_buffer_sizes"})
 	if ferr := d.fb.Err(); ferr != nil {
 		return ferr
@@ -137,7 +137,7 @@ func (d *decoder) decodeDelegate(t fb.Table, del *Delegate) error {
 	if err := d.fb.Err(); err != nil {
 		return err
 	}
-	if err := require(t, field{delegateID, "id"}, field{delegateProcessed, "processed"}); err != nil {
+	if err := checkSet(t, field{delegateID, "id"}, field{delegateProcessed, "processed"}); err != nil {
 		return err
 	}
 	list, what := d.program.DelegateData, "inline payload"
@@ -160,7 +160,7 @@ func (d *decoder) decodeDelegate(t fb.Table, del *Delegate) error {
 		if err := d.fb.Err(); err != nil {
 			return fmt.Errorf("compile spec %d: %w", i, err)
 		}
-		if err := require(e, field{specKey, "key"}, field{specValue, "value"}); err != nil {
+		if err := checkSet(e, field{specKey, "key"}, field{specValue, "value"}); err != nil {
 			return fmt.Errorf("compile spec %d: %w", i, err)
 		}
 	}
@@ -293,7 +293,7 @@ func (d *decoder) decodeTensor(m fb.Table, p *Plan, t *Tensor) error {
 	if err := d.fb.Err(); err != nil {
 		return err
 	}
-	if err := require(m, field{tensorSizes, "sizes"}, field{tensorDimOrder, "dim_order"}); err != nil {
+	if err := checkSet(m, field{tensorSizes, "sizes"}, field{tensorDimOrder, "dim_order"}); err != nil {
 		return err
 	}
 	var err error
@@ -421,7 +421,7 @@ func (d *decoder) decodeChain(t fb.Table, p *Plan, c *Chain) error {
 	if err := d.fb.Err(); err != nil {
 		return err
 	}
-	if err := require(t, field{chainInstructions, "instructions"}); err != nil {
+	if err := checkSet(t, field{chainInstructions, "instructions"}); err != nil {
 		return err
 	}
 	if err := checkIndices(p, "input", c.Inputs); err != nil {
@@ -485,7 +485,7 @@ func (d *decoder) decodeInstruction(t fb.Table, p *Plan, count int, in *Instruct
 	}
 	switch in.Kind {
 	case KernelCall, DelegateCall:
-		if err := require(m, field{callArgs, "args"}); err != nil {
+		if err := checkSet(m, field{callArgs, "args"}); err != nil {
 			return err
 		}
 		return checkIndices(p, "argument", in.Args)
