@@ -57,7 +57,7 @@ type loader struct {
 	dynamic  []bool // by value: an instruction may replace what it holds
 	written  []bool // by value: an instruction writes the tensor's memory
 	isInput  []bool
-	isResult []bool // by value: the slot of a result, which its operator gives memory
+	isOutput []bool // an output or an element of one
 	moved    []bool // by value: source of a move
 	targets  []bool // by step: a jump leads here
 
@@ -260,7 +260,15 @@ func (l *loader) planSteps() ([]planStep, error) {
 func (l *loader) analyse(steps []planStep) {
 	n := len(l.plan.Values)
 	l.dynamic, l.written, l.isInput = make([]bool, n), make([]bool, n), make([]bool, n)
-	l.isResult, l.moved = make([]bool, n), make([]bool, n)
+	l.moved, l.isOutput = make([]bool, n), make([]bool, n)
+	for _, i := range l.plan.Outputs {
+		l.isOutput[i] = true
+		for _, item := range l.plan.Values[i].Items {
+			if item >= 0 {
+				l.isOutput[item] = true
+			}
+		}
+	}
 	for _, i := range l.plan.Inputs {
 		l.isInput[i] = true
 		if l.plan.Values[i].Kind == program.KindNull {
@@ -276,7 +284,7 @@ func (l *loader) analyse(steps []planStep) {
 					continue
 				}
 				if p := &st.kernel.sig.Params[k]; p.Type == ArgAny {
-					l.dynamic[v], l.isResult[v] = true, true
+					l.dynamic[v] = true
 				} else if p.Written {
 					l.markWritten(v)
 				}
@@ -498,7 +506,10 @@ func (l *loader) buildTensor(i int, v *program.Tensor) (*tensor.Tensor, error) {
 		t.SetGrow(g.grow)
 		l.m.growths = append(l.m.growths, g)
 	case l.written[i] && !l.isInput[i]:
-		// No memory was planned, as for outputs of a program exported without.
+		// A program may be exported without memory planned for its outputs.
+		if !l.isOutput[i] && !l.dynamic[i] {
+			return nil, errs.InvalidProgram.Errorf("%v is written and has no memory: none is planned for it and it is no output", t)
+		}
 		b, err := l.m.allocate(t.NBytes(), "unplanned tensor")
 		if err != nil {
 			return nil, err

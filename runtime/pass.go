@@ -61,18 +61,11 @@ func (s *Steps) Value(v int32) *EValue { return &s.l.m.values[v] }
 // buffer and written by no instruction.
 func (s *Steps) Constant(v int32) bool { return s.l.constant(v) }
 
-// Input and Output report whether value v is part of the method's interface.
+// Input reports whether value v is an input of the method.
 func (s *Steps) Input(v int32) bool { return s.l.isInput[v] }
 
 // Output reports whether value v is an output of the method or an element of one.
-func (s *Steps) Output(v int32) bool {
-	for _, o := range s.l.plan.Outputs {
-		if o == v || slices.Contains(s.l.plan.Values[o].Items, v) {
-			return true
-		}
-	}
-	return false
-}
+func (s *Steps) Output(v int32) bool { return s.l.isOutput[v] }
 
 // Uses returns the steps, not removed, that have value v among their arguments,
 // themselves or as an element of a list.

@@ -20,8 +20,9 @@ const module = "github.com/etgo-ml/etgo"
 // trailing slash stands for everything below.
 var allowed = map[string][]string{
 	"":                  {"module", "runtime", "memory", "tensor", "kernels/", "backend/", "schema/"},
-	"cmd/etrun":         {"", "module", "runtime", "memory", "tensor", "schema", "schema/", "llm/", "devtools/", "internal/"},
-	"devtools":          {"module", "runtime", "memory", "tensor", "schema", "schema/", "internal/"},
+	"cmd/etrun":         {"", "module", "runtime", "memory", "tensor", "schema", "schema/", "llm/", "devtools/", "internal/", "cmd/etrun/internal/"},
+	"docs/gen":          {""},
+	"devtools":          {"devtools/", "module", "runtime", "memory", "tensor", "schema", "schema/", "internal/"},
 	"llm":               {"module", "runtime", "memory", "tensor", "internal/"},
 	"module":            {"runtime", "memory", "tensor", "internal/"},
 	"kernels":           {"runtime", "memory", "tensor", "kernels/internal/", "internal/"},
