@@ -1,0 +1,231 @@
+package conv
+
+import "github.com/etgo-ml/etgo/internal/compute/gemm"
+
+// Depthwise computes convolutions with one input channel in each group. It is a
+// loop body; see Loop.
+type Depthwise[T gemm.Number] struct {
+	c *Convolution[T]
+	// channelsLast is the way of computing: rows of places, with the channels side
+	// by side, or planes of channels.
+	channelsLast bool
+	filters      []T // for channelsLast, [taps][channels]
+}
+
+// IsDepthwise reports whether Depthwise can compute c.
+func (c *Convolution[T]) IsDepthwise() bool { return c.InChannels == 1 && c.Groups > 1 }
+
+// Plan makes d compute c and returns how many elements of scratch it needs.
+func (d *Depthwise[T]) Plan(c *Convolution[T]) (scratch int) {
+	*d = Depthwise[T]{c: c}
+	d.channelsLast = c.OutChannels == 1 && c.Input.Group == 1 && c.Output.Group == 1
+	if d.channelsLast {
+		return c.Groups * c.taps()
+	}
+	return 0
+}
+
+// SetScratch gives d the scratch that Plan asked for.
+func (d *Depthwise[T]) SetScratch(s []T) {
+	d.filters = s
+	if !d.channelsLast {
+		return
+	}
+	c, f := d.c, &d.c.Filter
+	for td := range c.Axes[0].Taps {
+		for th := range c.Axes[1].Taps {
+			for tw := range c.Axes[2].Taps {
+				o := f.Offset + td*f.Spatial[0] + th*f.Spatial[1] + tw*f.Spatial[2]
+				for g := range s[:c.Groups] {
+					s[g] = f.Data[o+g*f.Group]
+				}
+				s = s[c.Groups:]
+			}
+		}
+	}
+}
+
+// grainWork is how many multiplications are worth a thread.
+const grainWork = 1 << 15
+
+// Loop returns the size of the loop whose body d is, and a grain for it.
+func (d *Depthwise[T]) Loop() (n, grain int) {
+	c := d.c
+	n = c.Images * c.Axes[0].Out * c.Axes[1].Out
+	work := c.Axes[2].Out * c.Groups * c.taps()
+	if !d.channelsLast {
+		n, work = c.Images*c.Groups*c.OutChannels, c.places()*c.taps()
+	}
+	return n, 1 + grainWork/(work+1)
+}
+
+// Run computes rows or planes lo to hi.
+func (d *Depthwise[T]) Run(_, lo, hi int) {
+	for ; lo < hi; lo++ {
+		if d.channelsLast {
+			d.row(lo)
+		} else {
+			d.plane(lo)
+		}
+	}
+}
+
+// plane computes one output channel of an image.
+func (d *Depthwise[T]) plane(n int) {
+	c := d.c
+	channels := c.Groups * c.OutChannels
+	image, channel := n/channels, n%channels
+	group, k := channel/c.OutChannels, channel%c.OutChannels
+	in := c.Input.Offset + image*c.Input.Outer + group*c.Input.Group
+	out := c.Output.Offset + image*c.Output.Outer + group*c.Output.Group + k*c.Output.Channel
+	filter := c.Filter.Offset + group*c.Filter.Group + k*c.Filter.Outer
+	var bias T
+	if c.Bias != nil {
+		bias = c.Bias[channel]
+	}
+	ad, ah, aw := &c.Axes[0], &c.Axes[1], &c.Axes[2]
+	for od := range ad.Out {
+		d0, d1 := ad.MetTaps(od)
+		for oh := range ah.Out {
+			h0, h1 := ah.MetTaps(oh)
+			dst := line[T]{c.Output.Data, out + od*c.Output.Spatial[0] + oh*c.Output.Spatial[1], c.Output.Spatial[2]}
+			dst.fill(aw.Out, bias)
+			for td := d0; td < d1; td++ {
+				for th := h0; th < h1; th++ {
+					id, ih := od*ad.Step+ad.Offset+td*ad.TapStep, oh*ah.Step+ah.Offset+th*ah.TapStep
+					src := line[T]{c.Input.Data, in + id*c.Input.Spatial[0] + ih*c.Input.Spatial[1], c.Input.Spatial[2]}
+					w := line[T]{c.Filter.Data, filter + td*c.Filter.Spatial[0] + th*c.Filter.Spatial[1], c.Filter.Spatial[2]}
+					addTaps(aw, dst, src, w)
+				}
+			}
+		}
+	}
+}
+
+// line is a run of elements that are stride apart.
+type line[T gemm.Number] struct {
+	data        []T
+	off, stride int
+}
+
+func (l line[T]) fill(n int, v T) {
+	if l.stride == 1 {
+		d := l.data[l.off:][:n]
+		for i := range d {
+			d[i] = v
+		}
+		return
+	}
+	for i := range n {
+		l.data[l.off+i*l.stride] = v
+	}
+}
+
+// addTaps adds to each output in dst the inputs in src that the taps of an axis
+// meet there, times the weights of the taps. Where all taps meet an input, three
+// are added in one go.
+func addTaps[T gemm.Number](a *Axis, dst, src, weights line[T]) {
+	lo, hi := 0, 0 // where all taps do
+	if a.Taps >= 3 && a.TapStep > 0 && dst.stride == 1 {
+		lo, _ = a.MetOutputs(0)
+		_, hi = a.MetOutputs(a.Taps - 1)
+		hi = max(lo, hi)
+	}
+	step, tap := a.Step*src.stride, a.TapStep*src.stride
+	origin := src.off + a.Offset*src.stride // may be outside, where no tap goes
+	for t := 0; t < a.Taps; t++ {
+		w := weights.data[weights.off+t*weights.stride:]
+		if lo < hi && t%3 == 0 && t+3 <= a.Taps {
+			x := src.data[origin+lo*step+t*tap:]
+			addThree(dst.data[dst.off+lo:][:hi-lo], x, x[tap:], x[2*tap:], step, w[0], w[weights.stride], w[2*weights.stride])
+		}
+		x := line[T]{src.data, origin + t*tap, step}
+		first, end := a.MetOutputs(t)
+		if lo < hi && t < a.Taps-a.Taps%3 {
+			addTap(dst, x, first, lo, w[0])
+			first = hi
+		}
+		addTap(dst, x, first, end, w[0])
+	}
+}
+
+// addTap adds w * x[i] to y[i] for lo <= i < hi.
+func addTap[T gemm.Number](y, x line[T], lo, hi int, w T) {
+	if lo >= hi {
+		return
+	}
+	if y.stride == 1 && x.stride == 1 {
+		a, b := y.data[y.off+lo:][:hi-lo], x.data[x.off+lo:][:hi-lo]
+		for i, v := range b {
+			a[i] += w * v
+		}
+		return
+	}
+	for i := lo; i < hi; i++ {
+		y.data[y.off+i*y.stride] += w * x.data[x.off+i*x.stride]
+	}
+}
+
+// addThree adds w0*a[i*step] + w1*b[i*step] + w2*c[i*step] to y[i].
+func addThree[T gemm.Number](y, a, b, c []T, step int, w0, w1, w2 T) {
+	if step == 1 {
+		a, b, c = a[:len(y)], b[:len(y)], c[:len(y)]
+		for i, v := range y {
+			v += w0 * a[i]
+			v += w1 * b[i]
+			v += w2 * c[i]
+			y[i] = v
+		}
+		return
+	}
+	n := (len(y)-1)*step + 1
+	a, b, c = a[:n], b[:n], c[:n]
+	for i, v := range y {
+		j := i * step
+		v += w0 * a[j]
+		v += w1 * b[j]
+		v += w2 * c[j]
+		y[i] = v
+	}
+}
+
+// row computes a row of places of an image, all channels of one after the other.
+func (d *Depthwise[T]) row(n int) {
+	c := d.c
+	ad, ah, aw := &c.Axes[0], &c.Axes[1], &c.Axes[2]
+	oh := n % ah.Out
+	n /= ah.Out
+	od, image := n%ad.Out, n/ad.Out
+	d0, d1 := ad.MetTaps(od)
+	h0, h1 := ah.MetTaps(oh)
+	in := c.Input.Offset + image*c.Input.Outer
+	out := c.Output.Offset + image*c.Output.Outer + od*c.Output.Spatial[0] + oh*c.Output.Spatial[1]
+	for ow := range aw.Out {
+		w0, w1 := aw.MetTaps(ow)
+		y := c.Output.Data[out+ow*c.Output.Spatial[2]:][:c.Groups]
+		if c.Bias != nil {
+			copy(y, c.Bias)
+		} else {
+			clear(y)
+		}
+		for td := d0; td < d1; td++ {
+			id := od*ad.Step + ad.Offset + td*ad.TapStep
+			for th := h0; th < h1; th++ {
+				ih := oh*ah.Step + ah.Offset + th*ah.TapStep
+				x := in + id*c.Input.Spatial[0] + ih*c.Input.Spatial[1] + (ow*aw.Step+aw.Offset)*c.Input.Spatial[2]
+				f := (td*ah.Taps + th) * aw.Taps
+				for tw := w0; tw < w1; tw++ {
+					addProducts(y, c.Input.Data[x+tw*aw.TapStep*c.Input.Spatial[2]:], d.filters[(f+tw)*c.Groups:])
+				}
+			}
+		}
+	}
+}
+
+// addProducts adds a[i] * b[i] to y[i].
+func addProducts[T gemm.Number](y, a, b []T) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i, v := range a {
+		y[i] += v * b[i]
+	}
+}
