@@ -1,0 +1,3 @@
+module github.com/etgo-ml/etgo/testdata
+
+go 1.26
