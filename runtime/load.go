@@ -59,6 +59,7 @@ type loader struct {
 	isInput  []bool
 	isOutput []bool // an output or an element of one
 	moved    []bool // by value: source of a move
+	symInt   []bool // by value: an input that is None in the file and a symbolic size
 	targets  []bool // by step: a jump leads here
 
 	realigned map[program.Allocation][]byte
@@ -271,10 +272,8 @@ func (l *loader) analyse(steps []planStep) {
 	}
 	for _, i := range l.plan.Inputs {
 		l.isInput[i] = true
-		if l.plan.Values[i].Kind == program.KindNull {
-			l.dynamic[i] = true // takes a SymInt
-		}
 	}
+	l.findSymInts(steps)
 	for i := range steps {
 		st := &steps[i]
 		switch st.kind {
@@ -306,6 +305,40 @@ func (l *loader) analyse(steps []planStep) {
 		for _, item := range v.Items {
 			if item >= 0 && l.dynamic[item] {
 				l.dynamic[i] = true
+			}
+		}
+	}
+}
+
+// findSymInts finds the inputs that are None in the file and stand for symbolic
+// sizes: they are used where an int is wanted.
+func (l *loader) findSymInts(steps []planStep) {
+	l.symInt = make([]bool, len(l.plan.Values))
+	use := func(v int32) {
+		if l.isInput[v] && l.plan.Values[v].Kind == program.KindNull {
+			l.symInt[v], l.dynamic[v] = true, true
+		}
+	}
+	for i := range l.plan.Values {
+		if v := &l.plan.Values[i]; v.Kind == program.KindIntList {
+			for _, item := range v.Items {
+				use(item)
+			}
+		}
+	}
+	for i := range steps {
+		st := &steps[i]
+		switch st.kind {
+		case stepMove:
+			use(st.index)
+		case stepKernel:
+			for k, v := range st.args {
+				if k >= len(st.kernel.sig.Params) {
+					break
+				}
+				if p := &st.kernel.sig.Params[k]; !p.Optional && (p.Type == ArgInt || p.Type == ArgScalar) {
+					use(v)
+				}
 			}
 		}
 	}
@@ -507,7 +540,7 @@ func (l *loader) buildTensor(i int, v *program.Tensor) (*tensor.Tensor, error) {
 		l.m.growths = append(l.m.growths, g)
 	case l.written[i] && !l.isInput[i]:
 		// A program may be exported without memory planned for its outputs.
-		if !l.isOutput[i] && !l.dynamic[i] {
+		if t.NBytes() > 0 && !l.isOutput[i] && !l.dynamic[i] {
 			return nil, errs.InvalidProgram.Errorf("%v is written and has no memory: none is planned for it and it is no output", t)
 		}
 		b, err := l.m.allocate(t.NBytes(), "unplanned tensor")
@@ -789,7 +822,7 @@ func (l *loader) bindInterface() {
 			// Memory of the caller is only lent: what the program writes, or hands on to
 			// where it may be written, is copied.
 			copied: l.written[v] || l.moved[v] || l.dynamic[v],
-			none:   l.plan.Values[v].Kind == program.KindNull,
+			symInt: l.symInt[v],
 		}
 	}
 	m.outputs = make([]int, len(l.plan.Outputs))

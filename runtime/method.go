@@ -57,7 +57,7 @@ type Method struct {
 type inputSlot struct {
 	value  int
 	copied bool // never share the caller's memory
-	none   bool // None in the program: an absent argument, or a SymInt
+	symInt bool // None in the file, and used as a symbolic size
 	set    bool
 	own    []byte // memory for an input that has none planned and must be copied
 }
@@ -239,9 +239,9 @@ func (m *Method) setInput(i int, v *EValue) error {
 	e := &m.values[in.value]
 	var err error
 	switch {
-	case in.none:
-		if v.kind != KindNone && !v.IsScalar() {
-			err = errs.InvalidArgument.Errorf("None or a number expected, %v given", v.kind)
+	case in.symInt:
+		if v.kind != KindInt {
+			err = errs.InvalidArgument.Errorf("an int expected, for a symbolic size, %v given", v.kind)
 		} else {
 			*e = *v
 		}
@@ -257,6 +257,7 @@ func (m *Method) setInput(i int, v *EValue) error {
 		if v.str != e.str {
 			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", e, v)
 		}
+	case e.kind == KindNone:
 	case e.IsScalar():
 		if v.bits != e.bits {
 			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", e, v)
@@ -771,6 +772,9 @@ func (m *Method) call(st *step) error {
 			if e.tensor.ReadOnly() {
 				return readOnly(st, k, e.tensor)
 			}
+			if e.tensor.Dynamism() != tensor.Static && st.hasInput(e.tensor) {
+				return errs.InvalidProgram.Errorf("argument %s, %v, is of dynamic shape and an input of the same call", st.sig.Params[k].Name, e.tensor)
+			}
 			if !e.tensor.HasData() && e.tensor.Dynamism() != tensor.DynamicUnbound {
 				return noMemory(st, k, e.tensor)
 			}
@@ -781,6 +785,9 @@ func (m *Method) call(st *step) error {
 				}
 				if t.ReadOnly() {
 					return readOnly(st, k, t)
+				}
+				if t.Dynamism() != tensor.Static && st.hasInput(t) {
+					return errs.InvalidProgram.Errorf("argument %s, %v in a list, is of dynamic shape and an input of the same call", st.sig.Params[k].Name, t)
 				}
 				if !t.HasData() && t.Dynamism() != tensor.DynamicUnbound {
 					return noMemory(st, k, t)
@@ -793,6 +800,17 @@ func (m *Method) call(st *step) error {
 		return st.delegate.Execute(&m.bctx, st.args)
 	}
 	return st.run(&m.kctx, st.args)
+}
+
+// hasInput reports whether t is among the tensors that the step reads. Resizing an
+// output would change the input under the kernel's hands.
+func (st *step) hasInput(t *tensor.Tensor) bool {
+	for _, k := range st.reads {
+		if st.args[k].tensor == t || st.args[k].list != nil && slices.Contains(st.args[k].list.tensors, t) {
+			return true
+		}
+	}
+	return false
 }
 
 func noMemory(st *step, k int, t *tensor.Tensor) error {

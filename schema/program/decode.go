@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/etgo-ml/etgo/internal/errs"
 	"github.com/etgo-ml/etgo/schema"
@@ -302,14 +301,4 @@ func (d *decoder) decodePlans(t fb.Table) error {
 		}
 	}
 	return nil
-}
-
-// nbytesOf returns the size of a tensor, saturated where that is bearable: the
-// sizes of a tensor that gets its memory from outside are no more than a bound.
-func nbytesOf(t *Tensor) (int64, error) {
-	n, err := schema.NBytes(t.Type, t.Sizes)
-	if errors.Is(err, schema.ErrTooLarge) && t.Dynamism != Static && t.Allocation == nil && t.DataBuffer == 0 {
-		return math.MaxInt64, nil
-	}
-	return n, err
 }

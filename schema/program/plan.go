@@ -320,6 +320,16 @@ func (d *decoder) decodeTensor(m fb.Table, p *Plan, t *Tensor) error {
 	return d.resolveData(t)
 }
 
+// nbytesOf returns the size of a tensor, saturated where that is bearable: the
+// sizes of a tensor that gets its memory from outside are no more than a bound.
+func nbytesOf(t *Tensor) (int64, error) {
+	n, err := schema.NBytes(t.Type, t.Sizes)
+	if errors.Is(err, schema.ErrTooLarge) && t.Dynamism != Static && t.Allocation == nil && t.DataBuffer == 0 {
+		return math.MaxInt64, nil
+	}
+	return n, err
+}
+
 func checkAllocation(p *Plan, a *Allocation, n uint64) error {
 	if a.MemoryID == 0 || int64(a.MemoryID) >= int64(len(p.BufferSizes)) {
 		return errs.InvalidArgument.Errorf("planned memory %d: the method has 1 to %d", a.MemoryID, len(p.BufferSizes)-1)
