@@ -18,6 +18,8 @@
 // registry of its own choice instead: [Registry] is the one used here.
 package etgo
 
+//go:generate go run ./docs/gen
+
 import (
 	"errors"
 	"io"

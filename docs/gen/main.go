@@ -15,11 +15,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"log"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,18 +64,22 @@ func readSources(entries map[string]*entry) error {
 		return err
 	}
 	for _, dir := range dirs {
-		fset := token.NewFileSet()
-		pkgs, err := parser.ParseDir(fset, dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.ParseComments)
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			return err
 		}
-		for _, pkg := range pkgs {
-			for path, file := range pkg.Files {
-				family := filepath.Base(dir) + "/" + strings.TrimSuffix(filepath.Base(path), ".go")
-				for _, decl := range file.Decls {
-					if g, ok := decl.(*ast.GenDecl); ok && g.Tok == token.VAR {
-						readVars(entries, g, family)
-					}
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			family := filepath.Base(dir) + "/" + strings.TrimSuffix(filepath.Base(path), ".go")
+			for _, decl := range file.Decls {
+				if g, ok := decl.(*ast.GenDecl); ok && g.Tok == token.VAR {
+					readVars(entries, g, family)
 				}
 			}
 		}
@@ -119,11 +123,12 @@ func readVars(entries map[string]*entry, g *ast.GenDecl, family string) {
 // synopsis is the first sentence of a doc comment without its subject.
 func synopsis(text string) string {
 	s := new(doc.Package).Synopsis(text)
-	if _, rest, ok := strings.Cut(s, " is "); ok {
-		s = rest
-	}
+	// "Add is aten::add: self plus other" begins with what the first column says.
+	s = subject.ReplaceAllString(s, "")
 	return strings.ReplaceAll(s, "|", `\|`)
 }
+
+var subject = regexp.MustCompile(`^\w+ (is|are) [\w:]+( and [^:,]*)?[:,] `)
 
 // readGoldens counts the golden cases of each operator.
 func readGoldens(entries map[string]*entry) error {
