@@ -40,7 +40,9 @@ type deltaRuleTask struct {
 	tokens, k, v int
 	group        int // query heads that share a key head
 	decays       int // of a token: k or 1
-	deltas       []float32
+
+	rows    kit.Rows
+	scratch []float32 // k + v numbers for each worker
 }
 
 // deltaRuleGrain is how many elements of states, times tokens, are worth a
@@ -82,9 +84,10 @@ func gatedDeltaRuleOut(ctx *runtime.KernelRuntimeContext, args runtime.Args) err
 	if t.state, ownState, err = kit.DenseTarget[float32](ctx, final); err != nil {
 		return err
 	}
-	if t.deltas, err = runtime.Temp[float32](ctx, ctx.Threads()*t.v); err != nil {
+	if t.scratch, err = runtime.Temp[float32](ctx, ctx.Threads()*(t.k+t.v)); err != nil {
 		return err
 	}
+	t.rows = kit.NewRows()
 	ctx.Parallel(heads, 1+deltaRuleGrain/max(1, t.tokens*t.k*t.v), t)
 	if !ownOut {
 		storeDense(out, t.out)
@@ -134,18 +137,19 @@ func checkDeltaRule(args runtime.Args) error {
 
 // Run computes the key heads lo to hi, counted over all batches.
 func (t *deltaRuleTask) Run(worker, lo, hi int) {
-	delta := t.deltas[worker*t.v:][:t.v]
+	scratch := t.scratch[worker*(t.k+t.v):][:t.k+t.v]
 	size := t.k * t.v
 	for head := lo; head < hi; head++ {
 		state := t.state[head*size:][:size]
 		copy(state, t.initial[head*size:][:size])
 		for token := range t.tokens {
-			at := head*t.tokens + token
-			t.update(state, delta, at)
+			t.update(state, scratch[:t.k], scratch[t.k:], head*t.tokens+token)
 			for g := range t.group {
 				// The query heads of a key head follow each other.
 				q := (head*t.group+g)*t.tokens + token
-				t.read(t.out[q*t.v:][:t.v], state, t.query[q*t.k:][:t.k])
+				out := t.out[q*t.v:][:t.v]
+				clear(out)
+				t.rows.Add(out, t.query[q*t.k:][:t.k], state, t.v)
 			}
 		}
 	}
@@ -154,12 +158,13 @@ func (t *deltaRuleTask) Run(worker, lo, hi int) {
 // update takes state from one token to the next, that at position at of the key
 // heads' operands. The predicted value is of the decayed state; decaying happens
 // in the same pass as the update.
-func (t *deltaRuleTask) update(state, delta []float32, at int) {
+func (t *deltaRuleTask) update(state, decayed, delta []float32, at int) {
 	key, value, decay := t.key[at*t.k:][:t.k], t.value[at*t.v:][:t.v], t.decay[at*t.decays:][:t.decays]
-	clear(delta)
 	for i, k := range key {
-		kit.Axpy(delta, decay[i%len(decay)]*k, state[i*t.v:][:t.v])
+		decayed[i] = decay[i%len(decay)] * k
 	}
+	clear(delta)
+	t.rows.Add(delta, decayed, state, t.v)
 	for i, v := range value {
 		delta[i] = (v - delta[i]) * t.beta[at]
 	}
@@ -168,13 +173,5 @@ func (t *deltaRuleTask) update(state, delta []float32, at int) {
 		for j, v := range delta {
 			row[j] = row[j]*d + k*v
 		}
-	}
-}
-
-// read sets out to query times state.
-func (t *deltaRuleTask) read(out, state, query []float32) {
-	clear(out)
-	for i, q := range query {
-		kit.Axpy(out, q, state[i*t.v:][:t.v])
 	}
 }

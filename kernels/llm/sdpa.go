@@ -169,22 +169,31 @@ func (r *rows) setParams(zeros, scales *tensor.Tensor) error {
 	return nil
 }
 
-// at returns a row, in buf where it has to be converted.
-func (r *rows) at(batch, head, pos int, buf []float32) []float32 {
+// at returns n rows, pos the first of them, and how far apart they are: where
+// they have to be converted, side by side in buf.
+func (r *rows) at(batch, head, pos, n int, buf []float32) ([]float32, int) {
 	off := batch*r.batch + head*r.head + pos*r.seq
 	if r.direct != nil {
-		return r.direct[off:][:len(buf)]
+		return r.direct[off:], r.seq
 	}
-	kit.LoadStrided(buf, r.t, off, r.step)
-	if r.scales != nil {
-		s, z := &r.scaleStrides, &r.zeroStrides
-		scale := r.scales[batch*s[0]+head*s[1]+pos*s[2]]
-		zero := float32(r.zeros[batch*z[0]+head*z[1]+pos*z[2]])
-		for i, v := range buf {
-			buf[i] = (v - zero) * scale
+	dim := r.t.Size(3)
+	for i := range n {
+		row := buf[i*dim:][:dim]
+		kit.LoadStrided(row, r.t, off+i*r.seq, r.step)
+		if r.scales != nil {
+			r.dequantize(row, batch, head, pos+i)
 		}
 	}
-	return buf
+	return buf, dim
+}
+
+func (r *rows) dequantize(row []float32, batch, head, pos int) {
+	s, z := &r.scaleStrides, &r.zeroStrides
+	scale := r.scales[batch*s[0]+head*s[1]+pos*s[2]]
+	zero := float32(r.zeros[batch*z[0]+head*z[1]+pos*z[2]])
+	for i, v := range row {
+		row[i] = (v - zero) * scale
+	}
 }
 
 // attention computes flash attention: a block of rows of the query goes through
@@ -196,6 +205,7 @@ type attention struct {
 	seqDim            int
 
 	batches, heads, keyHeads int
+	group                    int // query heads that share a key head
 	size                     int // of the query's sequence
 	dim                      int // of a head
 
@@ -207,8 +217,9 @@ type attention struct {
 	maskCol int
 	scale   float32
 
+	rows                 kit.Rows
 	queryBlock, keyBlock int
-	queryBlocks          int // in the sequence
+	queryBlocks          int // of a key head
 	slab                 int // scratch of a worker
 	scratch              []float32
 }
@@ -248,6 +259,7 @@ func (t *attention) setTensors(query, key, value, out *tensor.Tensor, seq int) e
 	if t.keyHeads == 0 || t.heads%t.keyHeads != 0 {
 		return errs.InvalidArgument.Errorf("sdpa: %d query heads are no multiple of %d key heads", t.heads, t.keyHeads)
 	}
+	t.group = t.heads / t.keyHeads
 	t.query.set(query, seq)
 	t.key.set(key, seq)
 	t.value.set(value, seq)
@@ -299,11 +311,11 @@ func (t *attention) do(ctx *runtime.KernelRuntimeContext) error {
 	if t.out.Numel() == 0 {
 		return nil
 	}
-	t.queryBlock, t.keyBlock = min(maxQueryBlock, t.size), min(maxKeyBlock, t.keys)
-	t.queryBlocks = (t.size + t.queryBlock - 1) / t.queryBlock
+	t.keyBlock = min(maxKeyBlock, t.keys)
+	t.chooseQueryBlock(ctx.Threads())
 	t.slab = t.queryBlock * (2*t.dim + t.keyBlock + 2)
 	if t.key.direct == nil || t.value.direct == nil {
-		t.slab += t.dim
+		t.slab += t.keyBlock * t.dim
 	}
 	t.slab = (t.slab + 15) &^ 15 // whole cache lines
 	scratch, err := runtime.Temp[float32](ctx, t.slab*ctx.Threads())
@@ -311,22 +323,40 @@ func (t *attention) do(ctx *runtime.KernelRuntimeContext) error {
 		return err
 	}
 	t.scratch = scratch
+	t.rows = kit.NewRows()
 	work := t.queryBlock * t.dim * max(1, t.keys)
-	ctx.Parallel(t.batches*t.heads*t.queryBlocks, 1+attentionGrain/work, t)
+	ctx.Parallel(t.batches*t.keyHeads*t.queryBlocks, 1+attentionGrain/work, t)
 	return nil
 }
 
-// block is a block of the query's rows on its way through the keys.
+// chooseQueryBlock makes blocks as large as may be, so that a key is read, and
+// converted, for many rows, yet no fewer than there are threads. A row's result
+// does not depend on it.
+func (t *attention) chooseQueryBlock(threads int) {
+	rows := t.size * t.group
+	t.queryBlock = min(maxQueryBlock, rows)
+	for {
+		t.queryBlocks = (rows + t.queryBlock - 1) / t.queryBlock
+		if t.queryBlock == 1 || t.batches*t.keyHeads*t.queryBlocks >= threads {
+			return
+		}
+		t.queryBlock = (t.queryBlock + 1) / 2
+	}
+}
+
+// block is a block of the query's rows on its way through the keys: rows first to
+// first + n of those that a key head serves. They are numbered by position and
+// then by head.
 type block struct {
-	batch, head, keyHead int
-	first, n             int // rows
+	batch, keyHead int
+	first, n       int
 
 	query  []float32 // [n, dim], times the scale
 	scores []float32 // [n, keyBlock]
 	top    []float32 // by row: the greatest score so far
 	sum    []float32 // by row: the sum of exp(score - top)
 	acc    []float32 // [n, dim], the values times exp(score - top)
-	row    []float32 // one key or value
+	rows   []float32 // [keyBlock, dim], keys or values where these are converted
 }
 
 // carve makes b use a worker's slab.
@@ -340,23 +370,20 @@ func (t *attention) carve(b *block, slab []float32) {
 	b.acc = take(t.queryBlock * t.dim)
 	b.scores = take(t.queryBlock * t.keyBlock)
 	b.top, b.sum = take(t.queryBlock), take(t.queryBlock)
-	b.row = b.query[:t.dim] // never written where rows are direct
 	if t.key.direct == nil || t.value.direct == nil {
-		b.row = take(t.dim)
+		b.rows = take(t.keyBlock * t.dim)
 	}
 }
 
-// Run computes the blocks lo to hi, numbered by batch, head and place in the
-// sequence.
+// Run computes the blocks lo to hi, numbered by batch, key head and rows.
 func (t *attention) Run(worker, lo, hi int) {
 	var b block
 	t.carve(&b, t.scratch[worker*t.slab:][:t.slab])
 	for ; lo < hi; lo++ {
 		head := lo / t.queryBlocks
-		b.batch, b.head = head/t.heads, head%t.heads
-		b.keyHead = b.head / (t.heads / t.keyHeads)
+		b.batch, b.keyHead = head/t.keyHeads, head%t.keyHeads
 		b.first = lo % t.queryBlocks * t.queryBlock
-		b.n = min(t.queryBlock, t.size-b.first)
+		b.n = min(t.queryBlock, t.size*t.group-b.first)
 		t.begin(&b)
 		keys := t.visible(&b, b.n-1)
 		for key := 0; key < keys; key += t.keyBlock {
@@ -369,28 +396,33 @@ func (t *attention) Run(worker, lo, hi int) {
 	}
 }
 
+// place returns the head and the position of row r of b.
+func (t *attention) place(b *block, r int) (head, pos int) {
+	i := b.first + r
+	return b.keyHead*t.group + i%t.group, i / t.group
+}
+
 // visible returns how many keys row r of b sees, from the first on.
 func (t *attention) visible(b *block, r int) int {
 	if t.causal {
-		return min(t.keys, t.start+b.first+r+1)
+		_, pos := t.place(b, r)
+		return min(t.keys, t.start+pos+1)
 	}
 	return t.keys
 }
 
-// firstRow returns the first row of b that sees key.
-func (t *attention) firstRow(b *block, key int) int {
-	if t.causal {
-		return max(0, key-t.start-b.first)
-	}
-	return 0
+// scoresOf returns row r's scores of those of n keys, from key on, that it sees.
+func (t *attention) scoresOf(b *block, r, key, n int) []float32 {
+	return b.scores[r*t.keyBlock:][:max(0, min(n, t.visible(b, r)-key))]
 }
 
 func (t *attention) begin(b *block) {
 	for r := range b.n {
 		q := b.query[r*t.dim:][:t.dim]
-		copy(q, t.query.at(b.batch, b.head, b.first+r, q))
-		for i := range q {
-			q[i] *= t.scale
+		head, pos := t.place(b, r)
+		row, _ := t.query.at(b.batch, head, pos, 1, q)
+		for i, v := range row[:t.dim] {
+			q[i] = v * t.scale
 		}
 		b.top[r], b.sum[r] = float32(math.Inf(-1)), 0
 	}
@@ -399,19 +431,16 @@ func (t *attention) begin(b *block) {
 
 // score sets the scores of n keys, from key on, for the rows that see them.
 func (t *attention) score(b *block, key, n int) {
-	for j := range n {
-		k := t.key.at(b.batch, b.keyHead, key+j, b.row)
-		for r := t.firstRow(b, key+j); r < b.n; r++ {
-			b.scores[r*t.keyBlock+j] = kit.Dot(b.query[r*t.dim:][:t.dim], k)
-		}
-	}
-	if t.mask == nil {
-		return
-	}
+	keys, pitch := t.key.at(b.batch, b.keyHead, key, n, b.rows)
 	for r := range b.n {
-		m := t.mask[(b.first+r)*t.maskRow+key*t.maskCol:]
-		for j := range n {
-			b.scores[r*t.keyBlock+j] += m[j*t.maskCol]
+		s := t.scoresOf(b, r, key, n)
+		t.rows.Dots(s, b.query[r*t.dim:][:t.dim], keys, pitch)
+		if t.mask != nil {
+			_, pos := t.place(b, r)
+			m := t.mask[pos*t.maskRow+key*t.maskCol:]
+			for j := range s {
+				s[j] += m[j*t.maskCol]
+			}
 		}
 	}
 }
@@ -420,7 +449,7 @@ func (t *attention) score(b *block, key, n int) {
 // came before to the new maximum.
 func (t *attention) softmax(b *block, key, n int) {
 	for r := range b.n {
-		s := b.scores[r*t.keyBlock:][:max(0, min(n, t.visible(b, r)-key))]
+		s := t.scoresOf(b, r, key, n)
 		if len(s) == 0 {
 			continue
 		}
@@ -454,11 +483,9 @@ func (t *attention) softmax(b *block, key, n int) {
 
 // weigh adds the values of a block of keys, weighted.
 func (t *attention) weigh(b *block, key, n int) {
-	for j := range n {
-		v := t.value.at(b.batch, b.keyHead, key+j, b.row)
-		for r := t.firstRow(b, key+j); r < b.n; r++ {
-			kit.Axpy(b.acc[r*t.dim:][:t.dim], b.scores[r*t.keyBlock+j], v)
-		}
+	values, pitch := t.value.at(b.batch, b.keyHead, key, n, b.rows)
+	for r := range b.n {
+		t.rows.Add(b.acc[r*t.dim:][:t.dim], t.scoresOf(b, r, key, n), values, pitch)
 	}
 }
 
@@ -466,13 +493,13 @@ func (t *attention) weigh(b *block, key, n int) {
 // sum 0 and becomes NaN.
 func (t *attention) store(b *block) {
 	s := t.out.Strides()
-	off := b.batch*s[0] + b.head*s[3-t.seqDim] + b.first*s[t.seqDim]
 	for r := range b.n {
+		head, pos := t.place(b, r)
 		acc := b.acc[r*t.dim:][:t.dim]
 		inv := 1 / b.sum[r]
 		for i := range acc {
 			acc[i] *= inv
 		}
-		kit.StoreStrided(t.out, off+r*s[t.seqDim], s[3], acc)
+		kit.StoreStrided(t.out, b.batch*s[0]+head*s[3-t.seqDim]+pos*s[t.seqDim], s[3], acc)
 	}
 }

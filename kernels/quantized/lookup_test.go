@@ -34,7 +34,7 @@ func TestChooseQParams(t *testing.T) {
 		kerneltest.Equal(t, tensor.Of([]int64{c.zero}), zero)
 	}
 	scale, zero := kerneltest.Zeros(tensor.F64, 1), kerneltest.Zeros(tensor.I64, 1)
-	for _, r := range [][2]int{{5, 5}, {math.MinInt64, math.MaxInt64}} {
+	for _, r := range [][2]int{{5, 5}, {math.MinInt, math.MaxInt}} {
 		err := kerneltest.Call(ChooseQParams, "quantized_decomposed::choose_qparams.Tensor_out", tensor.Of([]float32{1}), r[0], r[1], 0.0, tensor.I8, scale, zero)
 		assert.ErrorIs(t, err, errs.InvalidArgument)
 	}

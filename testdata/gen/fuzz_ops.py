@@ -86,7 +86,7 @@ class Gen:
             info = torch.iinfo(dtype)
             if lo is None:
                 lo, hi = (info.min, info.max) if self.p(.15) else (max(info.min, -10), 11)
-            return torch.randint(max(lo, info.min), max(min(hi, info.max), max(lo, info.min) + 1), shape, generator=self.t, dtype=dtype)
+            return torch.randint(int(max(lo, info.min)), int(max(min(hi, info.max), max(lo, info.min) + 1)), shape, generator=self.t, dtype=dtype)
         if lo is not None:
             return (torch.rand(shape, generator=self.t, dtype=f64) * (hi - lo) + lo).to(dtype)
         x = torch.randn(shape, generator=self.t, dtype=f64) * self.pick([1, 1, 1, .1, 3, 20])

@@ -8,7 +8,7 @@ NAME.eager.bpte holds them, a failure that agrees with PyTorch is counted apart.
 calls (index.jsonl) must give an error or PyTorch's answer, never a panic.
 
 Most files are settled in one bulk run that asks for equal bits; the rest is run again
-with its tolerance.  When etrun itself dies the files of that run are tried one by one.
+with its tolerance.  When etrun itself dies or hangs, the file to blame is found and the others are run without it.
 """
 
 import argparse
@@ -36,22 +36,38 @@ def verify(etrun, files, rtol, atol, timeout):
 
 
 def chunk(command, files, rtol, atol, timeout):
-    cmd = [*command, "--json", f"--rtol={rtol!r}", f"--atol={atol!r}", *files]
-    try:
-        p = subprocess.run(cmd, capture_output=True, text=True, timeout=timeout * (1 + len(files) // 20))
-        text = (p.stderr or "").strip()
+    out = {}
+    while files:
+        cmd = [*command, f"--rtol={rtol!r}", f"--atol={atol!r}"]
+        text, _ = run([*cmd, "--json", *files], timeout, len(files))
         try:
-            return {f["file"]: f for f in json.loads(p.stdout)["files"]}
+            return {**out, **{f["file"]: f for f in json.loads(text)["files"]}}
         except (ValueError, KeyError):
             pass
-    except subprocess.TimeoutExpired:
-        text = "hangs"
-    if len(files) == 1:
-        head = re.search(r"^(panic: .*|fatal error: .*|unexpected fault.*|SIG\w+.*)$", text, re.M)
-        where = re.findall(r"^\t\S*?/((?:kernels|internal|runtime|tensor|backend|module)/\S+\.(?:go|s):\d+)", text, re.M)
-        return {files[0]: {"died": (head.group(1) if head else text[-200:]) + (" at " + where[0] if where else "")}}
-    half = len(files) // 2
-    return {**chunk(command, files[:half], rtol, atol, timeout), **chunk(command, files[half:], rtol, atol, timeout)}
+        # It died or hangs.  Without --json a line is written for each file, so the first without one is to blame.
+        text, why = run([*cmd, *files], timeout, len(files))
+        seen = set(re.findall(r"^(?:ok  |FAIL) (\S+\.bpte)", text, re.M))
+        bad = next((f for f in files if f not in seen), files[-1])
+        out[bad] = {"died": why or "dies now and then"}
+        n = files.index(bad)
+        out.update(chunk(command, files[:n], rtol, atol, timeout))
+        files = files[n + 1:]
+    return out
+
+
+def run(cmd, timeout, files):
+    """(what it wrote, what it died of)"""
+    with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        try:
+            out, err = p.communicate(timeout=timeout + files * timeout / 100)
+            hangs = ""
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = p.communicate()
+            hangs = "hangs"
+    head = re.search(r"^(panic: .*|fatal error: .*|unexpected fault.*|SIG\w+.*)$", err, re.M)
+    where = re.findall(r"^\t\S*?/((?:kernels|internal|runtime|tensor|backend|module)/\S+\.(?:go|s):\d+)", err, re.M)
+    return out, hangs or (head.group(1) + (" at " + where[0] if where else "") if head else err[-200:] if p.returncode not in (0, 1) else "")
 
 
 def outcome(entry, shape_only=False):
@@ -114,7 +130,7 @@ def main():
     ap.add_argument("--report", help="write the failures here, grouped by operator")
     ap.add_argument("--results", help="write the outcome of each case here, JSON lines")
     ap.add_argument("--op", default="", help="regular expression: only these operators")
-    ap.add_argument("--timeout", type=float, default=30, help="seconds that 20 files may take")
+    ap.add_argument("--timeout", type=float, default=10, help="seconds that a file may take")
     ap.add_argument("--examples", type=int, default=4, help="kinds of failure shown per operator")
     a = ap.parse_args()
     began = time.time()

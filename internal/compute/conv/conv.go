@@ -4,8 +4,8 @@
 //
 // A convolution in which each channel has filters of its own is computed by
 // Depthwise. Every other one is a product of matrices, the filters by patches of
-// the input; see Convolution.Product. A transposed convolution is split into
-// ordinary ones by Transposed.
+// the input; see Convolution.Product. A transposed convolution is the sum of
+// ordinary ones, its Phases.
 package conv
 
 import "github.com/etgo-ml/etgo/internal/compute/gemm"

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/etgo-ml/etgo/internal/compute/conv"
+	"github.com/etgo-ml/etgo/internal/cpu"
+	"github.com/etgo-ml/etgo/internal/ukernel"
 )
 
 type shape struct {
@@ -126,6 +128,10 @@ func TestConvolution(t *testing.T) {
 		"depthwise / 2": {2, 7, 1, 1, [3]int{1, 6, 9}, [3]int{1, 3, 3}, [3]int{1, 2, 2}, [3]int{0, 1, 1}, one},
 		"depthwise x 2": {2, 7, 1, 2, [3]int{1, 6, 9}, [3]int{1, 3, 3}, one, [3]int{0, 1, 1}, [3]int{1, 2, 2}},
 		"depthwise 7x7": {1, 5, 1, 1, [3]int{1, 9, 20}, [3]int{1, 7, 7}, one, [3]int{0, 3, 3}, one},
+		"tall planes":   {1, 3, 1, 1, [3]int{1, 70, 75}, [3]int{1, 5, 3}, one, [3]int{0, 2, 1}, one},
+		"in bands / 2":  {1, 3, 1, 2, [3]int{1, 141, 67}, [3]int{1, 3, 3}, [3]int{1, 2, 2}, [3]int{0, 1, 1}, one},
+		"short rows":    {1, 3, 1, 1, [3]int{1, 300, 20}, [3]int{1, 3, 5}, one, [3]int{0, 1, 2}, one},
+		"long rows":     {1, 2, 1, 1, [3]int{1, 3, 5000}, [3]int{1, 3, 3}, one, [3]int{0, 1, 1}, one},
 		"mostly padded": {1, 5, 1, 1, [3]int{1, 2, 2}, [3]int{1, 5, 5}, one, [3]int{0, 6, 6}, one},
 		"no taps":       {1, 2, 2, 3, [3]int{1, 2, 2}, [3]int{1, 0, 1}, one, [3]int{}, one},
 	}
@@ -151,6 +157,15 @@ func TestConvolution(t *testing.T) {
 }
 
 func check(t *testing.T, c *conv.Convolution[float32]) {
+	t.Helper()
+	for _, tier := range cpu.Tiers() {
+		restore := conv.UseKernels(ukernel.ForF32(tier))
+		checkTier(t, c)
+		restore()
+	}
+}
+
+func checkTier(t *testing.T, c *conv.Convolution[float32]) {
 	t.Helper()
 	want := reference(c)
 	clear(c.Output.Data[c.Output.Offset:])

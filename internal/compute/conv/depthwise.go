@@ -10,17 +10,38 @@ type Depthwise[T gemm.Number] struct {
 	// by side, or planes of channels.
 	channelsLast bool
 	filters      []T // for channelsLast, [taps][channels]
+	// For planes, the ranges of outputs in a row at which the taps meet an input,
+	// one by one and all of them.
+	met    []outputs
+	allMet outputs
+	// bands is how to compute planes by kernels, if it has some.
+	bands bands
 }
+
+// outputs is a range of outputs along an axis.
+type outputs struct{ lo, hi int }
 
 // IsDepthwise reports whether Depthwise can compute c.
 func (c *Convolution[T]) IsDepthwise() bool { return c.InChannels == 1 && c.Groups > 1 }
 
 // Plan makes d compute c and returns how many elements of scratch it needs.
 func (d *Depthwise[T]) Plan(c *Convolution[T]) (scratch int) {
-	*d = Depthwise[T]{c: c}
+	d.c, d.bands = c, bands{}
 	d.channelsLast = c.OutChannels == 1 && c.Input.Group == 1 && c.Output.Group == 1
 	if d.channelsLast {
 		return c.Groups * c.taps()
+	}
+	if f, ok := any(c).(*Convolution[float32]); ok {
+		if d.bands = newBands(f); d.bands.kernels != nil {
+			return 0
+		}
+	}
+	a := &c.Axes[2]
+	d.met, d.allMet = d.met[:0], outputs{0, a.Out}
+	for t := range a.Taps {
+		lo, hi := a.MetOutputs(t)
+		d.met = append(d.met, outputs{lo, hi})
+		d.allMet = outputs{max(d.allMet.lo, lo), min(d.allMet.hi, hi)}
 	}
 	return 0
 }
@@ -61,6 +82,10 @@ func (d *Depthwise[T]) Loop() (n, grain int) {
 
 // Run computes rows or planes lo to hi.
 func (d *Depthwise[T]) Run(_, lo, hi int) {
+	if d.bands.kernels != nil {
+		d.bands.planes(any(d.c).(*Convolution[float32]), lo, hi)
+		return
+	}
 	for ; lo < hi; lo++ {
 		if d.channelsLast {
 			d.row(lo)
@@ -74,15 +99,7 @@ func (d *Depthwise[T]) Run(_, lo, hi int) {
 func (d *Depthwise[T]) plane(n int) {
 	c := d.c
 	channels := c.Groups * c.OutChannels
-	image, channel := n/channels, n%channels
-	group, k := channel/c.OutChannels, channel%c.OutChannels
-	in := c.Input.Offset + image*c.Input.Outer + group*c.Input.Group
-	out := c.Output.Offset + image*c.Output.Outer + group*c.Output.Group + k*c.Output.Channel
-	filter := c.Filter.Offset + group*c.Filter.Group + k*c.Filter.Outer
-	var bias T
-	if c.Bias != nil {
-		bias = c.Bias[channel]
-	}
+	in, out, filter, bias := c.channel(n/channels, n%channels)
 	ad, ah, aw := &c.Axes[0], &c.Axes[1], &c.Axes[2]
 	for od := range ad.Out {
 		d0, d1 := ad.MetTaps(od)
@@ -95,11 +112,24 @@ func (d *Depthwise[T]) plane(n int) {
 					id, ih := od*ad.Step+ad.Offset+td*ad.TapStep, oh*ah.Step+ah.Offset+th*ah.TapStep
 					src := line[T]{c.Input.Data, in + id*c.Input.Spatial[0] + ih*c.Input.Spatial[1], c.Input.Spatial[2]}
 					w := line[T]{c.Filter.Data, filter + td*c.Filter.Spatial[0] + th*c.Filter.Spatial[1], c.Filter.Spatial[2]}
-					addTaps(aw, dst, src, w)
+					d.addTaps(dst, src, w)
 				}
 			}
 		}
 	}
+}
+
+// channel returns where an output channel of an image, and its input and filter
+// begin, and its bias.
+func (c *Convolution[T]) channel(image, channel int) (in, out, filter int, bias T) {
+	group, k := channel/c.OutChannels, channel%c.OutChannels
+	in = c.Input.Offset + image*c.Input.Outer + group*c.Input.Group
+	out = c.Output.Offset + image*c.Output.Outer + group*c.Output.Group + k*c.Output.Channel
+	filter = c.Filter.Offset + group*c.Filter.Group + k*c.Filter.Outer
+	if c.Bias != nil {
+		bias = c.Bias[channel]
+	}
+	return in, out, filter, bias
 }
 
 // line is a run of elements that are stride apart.
@@ -121,31 +151,30 @@ func (l line[T]) fill(n int, v T) {
 	}
 }
 
-// addTaps adds to each output in dst the inputs in src that the taps of an axis
-// meet there, times the weights of the taps. Where all taps meet an input, three
-// are added in one go.
-func addTaps[T gemm.Number](a *Axis, dst, src, weights line[T]) {
-	lo, hi := 0, 0 // where all taps do
-	if a.Taps >= 3 && a.TapStep > 0 && dst.stride == 1 {
-		lo, _ = a.MetOutputs(0)
-		_, hi = a.MetOutputs(a.Taps - 1)
-		hi = max(lo, hi)
+// addTaps adds to each output in the row dst the inputs in src that the taps meet
+// there, times the weights of the taps. Where all taps meet an input, three are
+// added in one go.
+func (d *Depthwise[T]) addTaps(dst, src, weights line[T]) {
+	a, all := &d.c.Axes[2], d.allMet
+	triples := 0 // taps to be added in threes
+	if all.lo < all.hi && a.TapStep > 0 && dst.stride == 1 {
+		triples = a.Taps / 3 * 3
 	}
 	step, tap := a.Step*src.stride, a.TapStep*src.stride
-	origin := src.off + a.Offset*src.stride // may be outside, where no tap goes
-	for t := 0; t < a.Taps; t++ {
+	src.off += a.Offset * src.stride // perhaps to where no input is and no tap goes
+	for t, met := range d.met {
 		w := weights.data[weights.off+t*weights.stride:]
-		if lo < hi && t%3 == 0 && t+3 <= a.Taps {
-			x := src.data[origin+lo*step+t*tap:]
-			addThree(dst.data[dst.off+lo:][:hi-lo], x, x[tap:], x[2*tap:], step, w[0], w[weights.stride], w[2*weights.stride])
+		x := line[T]{src.data, src.off + t*tap, step}
+		if t >= triples {
+			addTap(dst, x, met.lo, met.hi, w[0])
+			continue
 		}
-		x := line[T]{src.data, origin + t*tap, step}
-		first, end := a.MetOutputs(t)
-		if lo < hi && t < a.Taps-a.Taps%3 {
-			addTap(dst, x, first, lo, w[0])
-			first = hi
+		if t%3 == 0 {
+			y, s := dst.data[dst.off+all.lo:][:all.hi-all.lo], src.data[x.off+all.lo*step:]
+			addThree(y, s, s[tap:], s[2*tap:], step, w[0], w[weights.stride], w[2*weights.stride])
 		}
-		addTap(dst, x, first, end, w[0])
+		addTap(dst, x, met.lo, all.lo, w[0])
+		addTap(dst, x, all.hi, met.hi, w[0])
 	}
 }
 

@@ -6,101 +6,85 @@ import "github.com/etgo-ml/etgo/internal/compute/gemm"
 // output.
 type patches[T gemm.Number] Convolution[T]
 
-// panelLanes is how many lanes Pack gathers at a time: those of a panel.
-const panelLanes = 4
-
-// gather is where the lanes of a panel meet one tap: offsets in the input, or -1
-// outside of it.
-type gather struct {
-	lanes  int
-	at     [panelLanes][Dims]int // of tap 0
-	off    [panelLanes]int
-	inside int // lanes that are not outside
-}
-
 // Pack implements gemm.Operand.
 func (p *patches[T]) Pack(to gemm.Panels[T], _ []T, image, group, lane, n int) {
 	c := (*Convolution[T])(p)
 	base := c.Input.Offset + image*c.Input.Outer + group*c.Input.Group
-	// The distances of taps and of channels in a panel.
-	tapStep, channelStep := to.Width, c.taps()*to.Width
-	if c.channelsInner {
-		tapStep, channelStep = c.InChannels*to.Width, to.Width
-	}
 	place := c.place(lane)
-	for l := 0; l < n; l += to.Width {
-		g := gather{lanes: min(to.Width, n-l)}
-		for i := range g.lanes {
-			for d, a := range c.Axes {
-				g.at[i][d] = place[d]*a.Step + a.Offset
-			}
+	for l := 0; l < n; {
+		// The places of a row of the output that are in one panel.
+		row := min(to.Width-l%to.Width, n-l, c.Axes[2].Out-place[2])
+		c.packRow(to.Lane(l), to.Width, base, place, row)
+		l += row
+		if place[2] += row; place[2] == c.Axes[2].Out {
+			place[2]--
 			c.next(&place)
 		}
-		dst := to.Lane(l)
-		for td := range c.Axes[0].Taps {
-			for th := range c.Axes[1].Taps {
-				for tw := range c.Axes[2].Taps {
-					c.meet(&g, base, [Dims]int{td, th, tw})
-					c.packTap(dst, to.Width, channelStep, &g)
-					dst = dst[min(tapStep, len(dst)):]
+	}
+}
+
+// packRow packs n lanes of a panel, which are consecutive places in a row.
+func (c *Convolution[T]) packRow(dst []T, width, base int, place [Dims]int, n int) {
+	// The distances of taps and of channels in a panel.
+	tapStep, channelStep := width, c.taps()*width
+	if c.channelsInner {
+		tapStep, channelStep = c.InChannels*width, width
+	}
+	a := &c.Axes[2]
+	for td := range c.Axes[0].Taps {
+		for th := range c.Axes[1].Taps {
+			o, inside := c.line(base, place, td, th)
+			for tw := range a.Taps {
+				x := place[2]*a.Step + a.Offset + tw*a.TapStep
+				lo, hi := 0, 0 // the lanes that meet an input
+				if inside {
+					lo, hi = clip(x, a.Step, a.In, n)
 				}
+				src := line[T]{c.Input.Data, o + x*c.Input.Spatial[2], a.Step * c.Input.Spatial[2]}
+				c.packTap(dst, width, channelStep, src, lo, hi, n)
+				dst = dst[min(tapStep, len(dst)):]
 			}
 		}
 	}
 }
 
-// meet finds out where the lanes meet a tap.
-func (c *Convolution[T]) meet(g *gather, base int, tap [Dims]int) {
-	g.inside = 0
-	for i := range g.lanes {
-		o := base
-		for d := range tap {
-			a := &c.Axes[d]
-			x := g.at[i][d] + tap[d]*a.TapStep
-			if uint(x) >= uint(a.In) {
-				o = -1
-				break
-			}
-			o += x * c.Input.Spatial[d]
-		}
-		g.off[i] = o
-		if o >= 0 {
-			g.inside++
-		}
-	}
+// line returns the offset of the line of the input that the taps td and th meet at
+// a place, unless it is outside.
+func (c *Convolution[T]) line(base int, place [Dims]int, td, th int) (o int, inside bool) {
+	ad, ah := &c.Axes[0], &c.Axes[1]
+	d, h := place[0]*ad.Step+ad.Offset+td*ad.TapStep, place[1]*ah.Step+ah.Offset+th*ah.TapStep
+	o = base + d*c.Input.Spatial[0] + h*c.Input.Spatial[1]
+	return o, uint(d) < uint(ad.In) && uint(h) < uint(ah.In)
 }
 
-// packTap packs one tap of all channels, which are step apart in dst.
-func (c *Convolution[T]) packTap(dst []T, width, step int, g *gather) {
-	data, channel := c.Input.Data, c.Input.Channel
-	if g.inside == panelLanes {
-		o0, o1, o2, o3 := g.off[0], g.off[1], g.off[2], g.off[3]
-		if channel == 1 {
-			gemm.Interleave(dst, data[o0:][:c.InChannels], data[o1:], data[o2:], data[o3:])
-			return
-		}
-		neighbours := o1 == o0+1 && o2 == o0+2 && o3 == o0+3
-		for range c.InChannels {
-			d := dst[:panelLanes]
-			if neighbours {
-				s := data[o0:][:panelLanes]
-				d[0], d[1], d[2], d[3] = s[0], s[1], s[2], s[3]
-			} else {
-				d[0], d[1], d[2], d[3] = data[o0], data[o1], data[o2], data[o3]
-			}
-			o0, o1, o2, o3 = o0+channel, o1+channel, o2+channel, o3+channel
-			dst = dst[min(step, len(dst)):]
-		}
+// packTap packs one tap of all channels, which are step apart in dst: elements lo
+// to hi of src and zeros for the other ones of the n lanes. The channels are the
+// outer loop unless they are side by side in the input.
+func (c *Convolution[T]) packTap(dst []T, width, step int, src line[T], lo, hi, n int) {
+	if lo >= hi {
+		lo, hi = n, n
+	}
+	for k := 0; k < c.InChannels && (lo > 0 || hi < n); k++ {
+		d := dst[k*step:][:n]
+		clear(d[:lo])
+		clear(d[hi:])
+	}
+	if lo >= hi {
 		return
 	}
-	for i := range g.lanes {
-		o := g.off[i]
-		for k := range c.InChannels {
-			var v T
-			if o >= 0 {
-				v = data[o+k*channel]
-			}
-			dst[k*step+i] = v
+	first := src.off + lo*src.stride
+	if c.Input.Channel == 1 {
+		gemm.Interleave(dst[lo:], width, src.data[first:], src.stride, hi-lo, c.InChannels)
+		return
+	}
+	for k := range c.InChannels {
+		d, s := dst[k*step+lo:][:hi-lo], src.data[first+k*c.Input.Channel:]
+		if src.stride == 1 {
+			copy(d, s)
+			continue
+		}
+		for i := range d {
+			d[i] = s[i*src.stride]
 		}
 	}
 }

@@ -18,13 +18,16 @@
 //
 // Both operands are cut into lanes, the rows of A and the columns of B, and a
 // lane is a vector over the steps of the sum. Lanes are copied side by side into
-// panels of four, as the innermost loop reads them. A is packed as a whole,
-// B block by block by the thread that multiplies the block.
+// panels, as the innermost loop reads them. A is packed as a whole, B block by
+// block by the thread that multiplies the block. The innermost loop is tile, or
+// for float32 a kernel of package ukernel, where the CPU tier has them.
 //
-// Each element of the result is one sum over the steps in their order, so that
-// it does not depend on the number of threads nor on where it lies in the
-// matrix.
+// Each element of the result is a sum over the steps in an order that follows from
+// the shapes alone, so that it does not depend on the number of threads nor on
+// where it lies in the matrix.
 package gemm
+
+import "github.com/etgo-ml/etgo/internal/ukernel"
 
 // Number is what can be multiplied. Integers of other sizes are computed as
 // int64, of which they are the low bits.
@@ -52,11 +55,14 @@ type Product[T Number] struct {
 
 	// What Plan decides.
 	swapped bool
-	narrow  *Matrix[T] // B, if the product is computed without packing it
-	depth   int        // steps in a panel: K, one for the bias, one to make it even
-	nc, mc  int        // lanes of B in a block, and of A multiplied with it in one go
-	blocks  int        // blocks of one product
-	slab    int        // scratch of a thread
+	kernels *ukernel.F32 // nil for pure Go
+	narrow  *Matrix[T]   // B, if the product is computed without packing it
+	aw, bw  int          // lanes in a panel of A and of B
+	depth   int          // steps in a panel: K, one for the bias, in Go one to make it even
+	kc      int          // steps that a kernel does in one go
+	nc, mc  int          // lanes of B in a block, and of A multiplied with it in one go
+	blocks  int          // blocks of one product
+	slab    int          // scratch of a thread
 
 	packed []T // A
 	slabs  []T
@@ -78,17 +84,26 @@ type Sink[T Number] interface {
 }
 
 const (
-	// width is the number of lanes in a panel.
+	// width is the number of lanes in a panel for tile.
 	width = 4
 	// spare is how much longer packed panels are, as tile is given slices that
 	// begin inside a panel and are as long as one.
 	spare = 2
+	// cacheLine is what parts of the scratch are a multiple of.
+	cacheLine = 16
 	// bufLen is the scratch that an Operand gets.
 	bufLen = 1024
 	// The elements of a block of B and of the part of A multiplied with it, which
 	// should stay in the second-level cache together; and the lanes they have.
 	blockB, blockA     = 32 << 10, 64 << 10
 	minLanes, maxLanes = 16, 512
+	// For kernels: the steps of panels, one of either operand, that the
+	// first-level cache holds; the elements of a block of B, of which that many
+	// steps of each lane are in use at a time; and the lanes of a block that is
+	// not packed.
+	maxSteps     = 256
+	kernelBlockB = 128 << 10
+	narrowLanes  = 1024
 	// grainWork is how many multiplications are worth a thread: some 20
 	// microseconds.
 	grainWork = 1 << 17
@@ -101,32 +116,58 @@ func (p *Product[T]) Plan(threads int) (scratch int) {
 	if p.N < p.M && p.Repeats == 1 && (p.Batches == 1 || p.RowBias == nil) {
 		p.transpose()
 	}
+	p.chooseKernels()
 	p.depth = p.K
 	if p.hasBias() {
 		p.depth++
 	}
-	p.depth += p.depth & 1
-
-	p.nc = blockLanes(blockB, p.depth)
-	products := p.Batches * p.Repeats
-	for threads > 1 && p.nc > minLanes && products*ceilDiv(p.N, p.nc) < 4*threads {
-		p.nc = roundUp(p.nc/2, width)
+	if p.kernels == nil {
+		p.depth += p.depth & 1
 	}
-	p.nc = min(p.nc, roundUp(p.N, width))
-	p.mc = min(blockLanes(blockA, p.depth), roundUp(p.M, width))
-	p.blocks = ceilDiv(p.N, p.nc)
 
 	p.narrow = nil
 	if b, ok := p.B.(*Matrix[T]); ok && p.M < width && (b.Lane == 1 || b.Step == 1) {
 		p.narrow = b
-		p.slab = p.M*p.nc + bufLen
-		return p.sizeA() + threads*p.slab
 	}
-	p.slab = p.nc*p.depth + spare + bufLen
-	if p.C.Sink != nil {
-		p.slab += p.nc * p.mc
+	p.chooseBlocks()
+	products := p.Batches * p.Repeats
+	for threads > 1 && p.nc > max(minLanes, p.bw) && products*ceilDiv(p.N, p.nc) < 4*threads {
+		p.nc = roundUp(p.nc/2, p.bw)
 	}
+	p.nc = min(p.nc, roundUp(p.N, p.bw))
+	p.mc = min(p.mc, roundUp(p.M, p.aw))
+	p.blocks = ceilDiv(p.N, p.nc)
+
+	p.slab = bufLen
+	switch {
+	case p.narrow != nil:
+		p.slab += p.M * p.nc
+	default:
+		p.slab += p.nc*p.depth + spare
+		if p.kernels != nil {
+			p.slab += p.aw * p.bw
+		}
+		if p.C.Sink != nil {
+			p.slab += p.nc * p.mc
+		}
+	}
+	p.slab = roundUp(p.slab, cacheLine)
 	return p.sizeA() + threads*p.slab
+}
+
+// chooseBlocks sets the sizes of blocks, as far as they follow from the caches.
+func (p *Product[T]) chooseBlocks() {
+	p.kc = p.depth
+	switch {
+	case p.kernels == nil:
+		p.nc, p.mc = blockLanes(blockB, p.depth, p.bw), blockLanes(blockA, p.depth, p.aw)
+	case p.narrow != nil:
+		p.nc, p.mc = narrowLanes, p.aw
+	default:
+		// Equal parts, no longer than maxSteps.
+		p.kc = max(1, ceilDiv(p.depth, max(1, ceilDiv(p.depth, maxSteps))))
+		p.nc, p.mc = blockLanes(kernelBlockB, p.depth, p.bw), blockLanes(blockA, p.kc, p.aw)
+	}
 }
 
 // transpose makes the operand of fewer lanes A: that one is packed as a whole,
@@ -145,9 +186,9 @@ func (p *Product[T]) hasBias() bool { return p.RowBias != nil || p.ColBias != ni
 // the other for a narrow product.
 func (p *Product[T]) sizeA() int {
 	if p.narrow != nil {
-		return p.Batches * p.M * p.K
+		return roundUp(p.Batches*p.M*p.K, cacheLine)
 	}
-	return p.Batches*roundUp(p.M, width)*p.depth + spare
+	return roundUp(p.Batches*roundUp(p.M, p.aw)*p.depth+spare, cacheLine)
 }
 
 // SetScratch gives the product the scratch that Plan asked for.
@@ -157,7 +198,7 @@ func (p *Product[T]) SetScratch(s []T) {
 
 // Packing returns the size of the loop that packs A and a grain for it.
 func (p *Product[T]) Packing() (n, grain int) {
-	return p.Batches * ceilDiv(p.M, width), 1 + grainWork/8/(p.depth*width+1)
+	return p.Batches * ceilDiv(p.M, p.aw), 1 + grainWork/8/(p.depth*p.aw+1)
 }
 
 // Packer returns the body of the loop that packs A.
@@ -170,21 +211,21 @@ type Packer[T Number] Product[T]
 func (k *Packer[T]) Run(worker, lo, hi int) {
 	p := (*Product[T])(k)
 	buf := p.slabs[worker*p.slab:][:bufLen]
-	perBatch := ceilDiv(p.M, width)
+	perBatch := ceilDiv(p.M, p.aw)
 	for ; lo < hi; lo++ {
-		batch, lane := lo/perBatch, lo%perBatch*width
-		n := min(width, p.M-lane)
+		batch, lane := lo/perBatch, lo%perBatch*p.aw
+		n := min(p.aw, p.M-lane)
 		if p.narrow != nil {
 			p.pack(p.A, Panels[T]{p.packed[(batch*p.M+lane)*p.K:], p.K, 1}, buf, 0, batch, lane, n)
 			continue
 		}
-		panels := Panels[T]{p.packed[lo*p.depth*width:][:p.depth*width], p.depth, width}
+		panels := Panels[T]{p.packed[lo*p.depth*p.aw:][:p.depth*p.aw], p.depth, p.aw}
 		p.pack(p.A, panels, buf, 0, batch, lane, n)
 		var bias []T
 		if p.RowBias != nil {
 			bias = p.RowBias[batch*p.M+lane:][:n]
 		}
-		p.finish(panels.Data, bias)
+		p.finish(panels, bias)
 	}
 }
 
@@ -197,14 +238,14 @@ func (p *Product[T]) pack(o Operand[T], to Panels[T], buf []T, repeat, batch, la
 
 // finish fills the steps of a panel that come after the operand's: a bias is one
 // more step of the sum, with the bias in one operand and 1 in the other.
-func (p *Product[T]) finish(panel, bias []T) {
-	rest := panel[p.K*width:]
+func (p *Product[T]) finish(panel Panels[T], bias []T) {
+	rest := panel.Data[p.K*panel.Width:]
 	clear(rest)
 	switch {
 	case bias != nil:
 		copy(rest, bias)
 	case p.hasBias():
-		for i := range width {
+		for i := range panel.Width {
 			rest[i] = 1
 		}
 	}
@@ -223,9 +264,12 @@ func (p *Product[T]) Run(worker, lo, hi int) {
 		product, j := lo/p.blocks, lo%p.blocks*p.nc
 		repeat, batch := product/p.Batches, product%p.Batches
 		n := min(p.nc, p.N-j)
-		if p.narrow != nil {
+		switch {
+		case p.narrow != nil:
 			p.multiplyNarrow(slab, repeat, batch, j, n)
-		} else {
+		case p.kernels != nil:
+			p.multiplyTiles(slab, repeat, batch, j, n)
+		default:
 			p.multiply(slab, repeat, batch, j, n)
 		}
 	}
@@ -264,13 +308,16 @@ func (p *Product[T]) multiply(slab []T, repeat, batch, j, n int) {
 }
 
 func (p *Product[T]) packB(b, buf []T, repeat, batch, j, n int) {
-	p.pack(p.B, Panels[T]{b, p.depth, width}, buf, repeat, batch, j, n)
-	for jj := 0; jj < n; jj += width {
+	p.pack(p.B, Panels[T]{b, p.depth, p.bw}, buf, repeat, batch, j, n)
+	if p.depth == p.K {
+		return
+	}
+	for jj := 0; jj < n; jj += p.bw {
 		var bias []T
 		if p.ColBias != nil {
-			bias = p.ColBias[j+jj:][:min(width, n-jj)]
+			bias = p.ColBias[j+jj:][:min(p.bw, n-jj)]
 		}
-		p.finish(b[jj*p.depth:][:p.depth*width], bias)
+		p.finish(Panels[T]{b[jj*p.depth:][:p.depth*p.bw], p.depth, p.bw}, bias)
 	}
 }
 
@@ -312,7 +359,7 @@ func (out *output[T]) store(o, m, n int, c *[rows * width]T) {
 
 // blockLanes returns how many lanes of some steps a block of about size elements
 // has.
-func blockLanes(size, depth int) int {
+func blockLanes(size, depth, width int) int {
 	return roundUp(min(max(size/max(depth, 1), minLanes), maxLanes), width)
 }
 

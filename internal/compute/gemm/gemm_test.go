@@ -194,17 +194,9 @@ func TestProductAllocatesNothing(t *testing.T) {
 
 func BenchmarkProduct(b *testing.B) {
 	for _, s := range [][3]int{{64, 3136, 64}, {512, 49, 2048}, {256, 256, 256}, {1, 4096, 4096}, {16, 12544, 32}} {
-		m, n, k := s[0], s[1], s[2]
 		for _, layout := range []string{"steps", "lanes"} {
-			b.Run(fmt.Sprintf("%dx%dx%d/%s", m, n, k, layout), func(b *testing.B) {
-				x, y := newMatrix[float32]("steps", 1, m, k), newMatrix[float32](layout, 1, n, k)
-				c := make([]float32, m*n)
-				for b.Loop() {
-					p := gemm.Product[float32]{M: m, N: n, K: k, A: &x.Matrix, B: &y.Matrix, Batches: 1, Repeats: 1,
-						C: gemm.Output[float32]{Data: c, Row: n, Col: 1}}
-					run(&p, 1)
-				}
-				b.ReportMetric(2*float64(m*n*k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOPS")
+			b.Run(fmt.Sprintf("%dx%dx%d/%s", s[0], s[1], s[2], layout), func(b *testing.B) {
+				benchmarkProduct(b, s[0], s[1], s[2], 1, layout)
 			})
 		}
 	}

@@ -6,10 +6,12 @@ func (p *Product[T]) multiplyNarrow(slab []T, repeat, batch, j, n int) {
 	buf, block := slab[:bufLen], slab[bufLen:]
 	b := p.narrow
 	off := b.Offset + repeat*b.Repeat + batch*b.Batch + j*b.Lane
+	byKernels := p.narrowTiles(block, off, batch, n)
 	for i := range p.M {
 		x := p.packed[(batch*p.M+i)*p.K:][:p.K]
 		y := block[i*p.nc:][:n]
 		switch {
+		case byKernels:
 		case p.K == 0:
 			clear(y)
 		case b.Source != nil && b.Lane == 1:

@@ -53,31 +53,56 @@ func (m *Matrix[T]) move(to Panels[T], off, n int) {
 	for l := 0; l < n; l += to.Width {
 		src := m.Data[off+l*m.Lane:]
 		dst := to.Lane(l)[:m.Steps*to.Width]
-		switch full := n-l >= width && to.Width == width; {
-		case full && m.Lane == 1:
-			packSteps(dst, src, m.Step)
-		case full && m.Step == 1:
-			Interleave(dst, src[:m.Steps], src[m.Lane:], src[2*m.Lane:], src[3*m.Lane:])
+		lanes := min(to.Width, n-l)
+		switch {
+		case m.Lane == 1:
+			packSteps(dst, to.Width, src, m.Step, lanes, m.Steps)
+		case m.Step == 1:
+			Interleave(dst, to.Width, src, m.Lane, lanes, m.Steps)
 		default:
-			for k := range min(to.Width, n-l) {
+			for k := range lanes {
 				packLane(dst[k:], to.Width, src[k*m.Lane:], m.Step, m.Steps)
 			}
 		}
 	}
 }
 
-// packSteps packs four lanes that lie side by side; their steps are step apart.
-func packSteps[T Number](dst, src []T, step int) {
-	for len(dst) >= width {
-		s, d := src[:width], dst[:width]
-		d[0], d[1], d[2], d[3] = s[0], s[1], s[2], s[3]
-		dst = dst[width:]
-		src = src[min(step, len(src)):]
+// packSteps packs lanes that lie side by side; their steps are step apart.
+func packSteps[T Number](dst []T, w int, src []T, step, lanes, steps int) {
+	if w == width && lanes == width {
+		for len(dst) >= width {
+			s, d := src[:width], dst[:width]
+			d[0], d[1], d[2], d[3] = s[0], s[1], s[2], s[3]
+			dst = dst[width:]
+			src = src[min(step, len(src)):]
+		}
+		return
+	}
+	for s := range steps {
+		copy(dst[s*w:][:lanes], src[s*step:])
 	}
 }
 
-// Interleave packs four lanes, of as many steps as a has, into a panel.
-func Interleave[T Number](dst, a, b, c, d []T) {
+// Interleave packs lanes of k steps that lie side by side. The lanes begin ld
+// apart. dst has panels of w lanes.
+func Interleave[T Number](dst []T, w int, src []T, ld, lanes, k int) {
+	switch f := any(dst).(type) {
+	case []float32:
+		if kernels := kernelsF32(); kernels != nil {
+			kernels.Interleave(f, w, any(src).([]float32), ld, lanes, k)
+			return
+		}
+	}
+	if w == width && lanes == width {
+		interleaveFour(dst, src[:k], src[ld:], src[2*ld:], src[3*ld:])
+		return
+	}
+	for l := range lanes {
+		packLane(dst[l:], w, src[l*ld:], 1, k)
+	}
+}
+
+func interleaveFour[T Number](dst, a, b, c, d []T) {
 	b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
 	for i, v := range a {
 		if len(dst) < width {

@@ -8,27 +8,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set with its vector registers.
-type isa struct {
-	name  string
-	bytes int
-	vec   func() reg.VecVirtual
-}
-
-var (
-	avx2   = isa{"AVX2", 32, func() reg.VecVirtual { return YMM() }}
-	avx512 = isa{"AVX512", 64, func() reg.VecVirtual { return ZMM() }}
-)
-
 // gemmF32 writes the micro-kernel of a matrix product in float32: a tile of mr
-// rows and nv vectors of columns, kept in registers over the whole depth. a and b
-// are packed, so that the kernel reads both from front to back: for each step of
-// the depth mr elements of a column of A and the tile's elements of a row of B.
-func gemmF32(set isa, mr, nv int) {
-	lanes := set.bytes / 4
-	nr := nv * lanes
-	name := fmt.Sprintf("gemmF32%s", set.name)
-	TEXT(name, NOSPLIT, "func(k int, a, b, c *float32, ldc int, accumulate bool)")
+// rows and nv vectors of columns, kept in registers over the whole depth. a is
+// packed in panels of am rows, so that the kernel reads it from front to back: am
+// elements of a column of A for each step of the depth. The rows of B are ldb
+// apart, which is their length where B is packed too.
+func gemmF32(set isa, mr, am, nv int) {
+	nr := nv * set.lanes()
+	name := fmt.Sprintf("gemmF32%s_%dx%d", set.name, mr, nr)
+	TEXT(name, NOSPLIT, "func(k int, a, b *float32, ldb int, c *float32, ldc int, accumulate bool)")
 	Doc(
 		fmt.Sprintf("%s computes a tile of %d rows and %d columns:", name, mr, nr),
 		"",
@@ -36,7 +24,7 @@ func gemmF32(set isa, mr, nv int) {
 		fmt.Sprintf("\t\tfor j := range %d {", nr),
 		"\t\t\tsum := 0",
 		"\t\t\tfor p := range k {",
-		fmt.Sprintf("\t\t\t\tsum = fma(a[p*%d+i], b[p*%d+j], sum)", mr, nr),
+		fmt.Sprintf("\t\t\t\tsum = fma(a[p*%d+i], b[p*ldb+j], sum)", am),
 		"\t\t\t}",
 		"\t\t\tif accumulate { sum += c[i*ldc+j] }",
 		"\t\t\tc[i*ldc+j] = sum",
@@ -49,8 +37,10 @@ func gemmF32(set isa, mr, nv int) {
 	k := Load(Param("k"), GP64())
 	a := Load(Param("a"), GP64())
 	b := Load(Param("b"), GP64())
+	ldb := Load(Param("ldb"), GP64())
 	c := Load(Param("c"), GP64())
 	ldc := Load(Param("ldc"), GP64())
+	SHLQ(Imm(2), ldb)
 	SHLQ(Imm(2), ldc)
 	acc := make([][]reg.VecVirtual, mr)
 	for i := range acc {
@@ -66,11 +56,12 @@ func gemmF32(set isa, mr, nv int) {
 	}
 	step := func(at int) {
 		for j := range bv {
-			VMOVUPS(Mem{Base: b, Disp: at*nr*4 + j*set.bytes}, bv[j])
+			VMOVUPS(Mem{Base: b, Disp: j * set.bytes}, bv[j])
 		}
+		ADDQ(ldb, b)
 		for i := range mr {
 			av := set.vec()
-			VBROADCASTSS(Mem{Base: a, Disp: (at*mr + i) * 4}, av)
+			VBROADCASTSS(Mem{Base: a, Disp: (at*am + i) * 4}, av)
 			for j := range bv {
 				VFMADD231PS(bv[j], av, acc[i][j])
 			}
@@ -85,8 +76,7 @@ func gemmF32(set isa, mr, nv int) {
 	for u := range unroll {
 		step(u)
 	}
-	ADDQ(U32(unroll*mr*4), a)
-	ADDQ(U32(unroll*nr*4), b)
+	ADDQ(U32(unroll*am*4), a)
 	DECQ(quads)
 	JNZ(LabelRef(name + "_quads"))
 	Label(name + "_rest")
@@ -94,8 +84,7 @@ func gemmF32(set isa, mr, nv int) {
 	JZ(LabelRef(name + "_store"))
 	Label(name + "_ones")
 	step(0)
-	ADDQ(U32(mr*4), a)
-	ADDQ(U32(nr*4), b)
+	ADDQ(U32(am*4), a)
 	DECQ(k)
 	JNZ(LabelRef(name + "_ones"))
 	Label(name + "_store")

@@ -125,8 +125,38 @@ func loadFloat[C Number, S Float](dst []C, src []S, off, stride int) {
 			off += stride
 		}
 	default:
+		floatsToInts(dst, src[off:], stride)
+	}
+}
+
+// floatsToInts is FloatToInt for the elements of src that are stride apart.
+func floatsToInts[C Number, S Float](dst []C, src []S, stride int) {
+	var c C
+	off := 0
+	switch any(c).(type) {
+	case uint64:
 		for i := range dst {
-			dst[i] = fromFloat[C](src[off])
+			dst[i] = FloatToInt[C](float64(src[off]))
+			off += stride
+		}
+	case int64, uint32:
+		for i := range dst {
+			f := float64(src[off])
+			v := int64(math.MinInt64)
+			if f >= -9223372036854775808 && f < 9223372036854775808 {
+				v = int64(f)
+			}
+			dst[i] = C(v)
+			off += stride
+		}
+	default:
+		for i := range dst {
+			f := float64(src[off])
+			v := int32(math.MinInt32)
+			if f > -2147483649 && f < 2147483648 {
+				v = int32(f)
+			}
+			dst[i] = C(v)
 			off += stride
 		}
 	}
@@ -314,11 +344,12 @@ func storeInt[D Integer, C Number](dst []D, off, stride int, src []C) {
 	if len(src) == 0 {
 		return
 	}
-	if isFloat[C]() {
-		for _, v := range src {
-			dst[off] = FloatToInt[D](float64(v))
-			off += stride
-		}
+	switch from := any(src).(type) {
+	case []float32:
+		storeFloatsAsInts(dst, off, stride, from)
+		return
+	case []float64:
+		storeFloatsAsInts(dst, off, stride, from)
 		return
 	}
 	if stride == 1 {
@@ -334,6 +365,17 @@ func storeInt[D Integer, C Number](dst []D, off, stride int, src []C) {
 	}
 	for _, v := range src {
 		dst[off] = D(v)
+		off += stride
+	}
+}
+
+func storeFloatsAsInts[D Integer, S Float](dst []D, off, stride int, src []S) {
+	if stride == 1 {
+		floatsToInts(dst[off:][:len(src)], src, 1)
+		return
+	}
+	for _, v := range src {
+		dst[off] = FloatToInt[D](float64(v))
 		off += stride
 	}
 }

@@ -1,5 +1,44 @@
 package kit
 
+import (
+	"github.com/etgo-ml/etgo/internal/cpu"
+	"github.com/etgo-ml/etgo/internal/ukernel"
+)
+
+// Rows computes with the rows of a matrix, ld apart.
+type Rows struct{ simd *ukernel.F32 } // nil for loops in Go
+
+// NewRows returns a Rows for this processor.
+func NewRows() Rows { return Rows{ukernel.ForF32(cpu.Active())} }
+
+// Dots computes y[i] = sum over p of x[p] * b[i*ld+p].
+func (r Rows) Dots(y, x, b []float32, ld int) {
+	if n := len(y); r.simd != nil && n >= 4 {
+		// The kernel takes four rows at a time: the last ones again.
+		r.simd.Dots(y[:n&^3], x, b, ld)
+		if n&3 != 0 {
+			r.simd.Dots(y[n-4:], x, b[(n-4)*ld:], ld)
+		}
+		return
+	}
+	for i := range y {
+		y[i] = Dot(x, b[i*ld:][:len(x)])
+	}
+}
+
+// Add adds multiples of rows to y: y[j] gets the sum over p of x[p] * b[p*ld+j].
+func (r Rows) Add(y, x, b []float32, ld int) {
+	if r.simd != nil {
+		r.simd.AddRows(y, x, b, ld)
+		return
+	}
+	for p, v := range x {
+		for j, w := range b[p*ld:][:len(y)] {
+			y[j] += v * w
+		}
+	}
+}
+
 // Dot returns the sum of x[i] * y[i], in an order of its own.
 func Dot(x, y []float32) float32 {
 	y = y[:len(x)]
@@ -15,12 +54,4 @@ func Dot(x, y []float32) float32 {
 		s0 += v * y[i]
 	}
 	return (s0 + s1) + (s2 + s3)
-}
-
-// Axpy adds a * x[i] to y[i].
-func Axpy(y []float32, a float32, x []float32) {
-	x = x[:len(y)]
-	for i, v := range x {
-		y[i] += a * v
-	}
 }

@@ -1,4 +1,5 @@
-// Package mathf computes elementary functions over slices of float32.
+// Package mathf computes elementary functions over slices of float32, and the
+// exact remainder and what follows from it over slices of float64 too.
 //
 // All are computed in float64 and rounded once: with a polynomial that is good
 // to a few 1e-9 the result is within 0.6 units in the last place of the exact
