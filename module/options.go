@@ -109,8 +109,8 @@ func WithLogger(l *slog.Logger) Option {
 	return func(c *config) { c.logger = l }
 }
 
-// WithFusion turns rewriting of the instructions at load (fusing, folding) on or
-// off; it is on by default.
+// WithFusion turns the registry's passes, which rewrite the instructions at load,
+// on or off; they are on by default.
 func WithFusion(on bool) Option {
 	return func(c *config) { c.method = append(c.method, runtime.WithFusion(on)) }
 }

@@ -29,6 +29,7 @@ type KernelRuntimeContext struct {
 	budget *memory.Budget   // may be nil
 	pool   *parallel.Pool
 	tracer Tracer
+	owner  *Method // may be nil
 	slot   *any
 	own    any // the slot of a context that belongs to no step
 	blocks []tempBlock
@@ -127,6 +128,15 @@ func (c *KernelRuntimeContext) AllocateTemp(size, align int) ([]byte, error) {
 	}
 	c.blocks = append(c.blocks, tempBlock{data: b, heap: true})
 	return b, nil
+}
+
+// Charge counts n bytes, which the kernel keeps in its state for later calls,
+// against the caller's memory limit until the method is closed.
+func (c *KernelRuntimeContext) Charge(n int64, what string) error {
+	if c.owner == nil {
+		return nil
+	}
+	return c.owner.charge(n, what)
 }
 
 // Release frees the scratch memory handed out since the last Release. The

@@ -76,6 +76,7 @@ func (l *loader) load() (*Method, error) {
 		ctx: context.Background(), temp: l.opts.tempAlloc, method: l.opts.methodAlloc, budget: l.opts.budget,
 		pool: l.opts.pool, tracer: l.opts.tracer,
 	}
+	m.kctx.owner = m
 	m.bctx = BackendExecutionContext{KernelRuntimeContext: &m.kctx, Method: m.name}
 	if l.opts.tracer != nil {
 		e := Event{Kind: EventLoadMethod, Method: m.name, Chain: -1, Instruction: -1, Start: time.Now()}
@@ -90,6 +91,10 @@ func (l *loader) load() (*Method, error) {
 	}
 	steps, err := l.planSteps()
 	if err != nil {
+		return nil, err
+	}
+	// What the lists of values and steps take is small for all but forged programs.
+	if err := m.charge(valueBytes*int64(len(l.plan.Values))+stepBytes*int64(len(steps)), "values and steps"); err != nil {
 		return nil, err
 	}
 	l.analyse(steps)
@@ -154,12 +159,13 @@ func (l *loader) checkPresent() error {
 		}
 		ops = append(ops, s+")")
 	}
-	var backends []string
+	absent := map[string]bool{}
 	for i := range l.plan.Delegates {
-		if id := l.plan.Delegates[i].ID; l.reg.Backend(id) == nil && !slices.Contains(backends, id) {
-			backends = append(backends, id)
+		if id := l.plan.Delegates[i].ID; l.reg.Backend(id) == nil {
+			absent[id] = true
 		}
 	}
+	backends := sortedKeys(absent)
 	var text []string
 	if len(backends) > 0 {
 		have := "none"
@@ -167,10 +173,10 @@ func (l *loader) checkPresent() error {
 			have = strings.Join(ids, ", ")
 		}
 		text = append(text, fmt.Sprintf("no backend for delegate %s (registered: %s); export the model for one of these or without a backend",
-			strings.Join(backends, ", "), have))
+			strings.Join(someOf(backends), ", "), have))
 	}
 	if len(ops) > 0 {
-		text = append(text, "missing operator "+strings.Join(ops, ", "))
+		text = append(text, "missing operator "+strings.Join(someOf(ops), ", "))
 	}
 	switch {
 	case len(backends) > 0:
@@ -179,6 +185,15 @@ func (l *loader) checkPresent() error {
 		return errs.OperatorMissing.Errorf("%s", strings.Join(text, "; "))
 	}
 	return nil
+}
+
+// someOf returns names with all but the first hundred replaced by their number.
+func someOf(names []string) []string {
+	const most = 100
+	if len(names) <= most {
+		return names
+	}
+	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
 }
 
 // nearest returns the registered names that a missing one may have been meant
@@ -202,6 +217,9 @@ func nearest(name string, kernels map[string]*Kernel) string {
 	}
 	return strings.Join(near, ", ")
 }
+
+// About what a value and a step take in memory while a method is loaded.
+const valueBytes, stepBytes = 200, 500
 
 // planStep is a step before it is lowered: with value indices.
 type planStep struct {
@@ -476,22 +494,22 @@ func refKind(r *EValue) Kind {
 
 // checkExternal reports all external tensors whose data is not there.
 func (l *loader) checkExternal() error {
-	var missing []string
+	absent := map[string]bool{}
 	for i := range l.plan.Values {
 		v := &l.plan.Values[i]
 		if v.Kind != program.KindTensor || v.Tensor.Location != program.LocationExternal {
 			continue
 		}
-		if _, _, err := l.opts.data.lookup(v.Tensor.Name); err != nil && !slices.Contains(missing, v.Tensor.Name) {
-			missing = append(missing, v.Tensor.Name)
+		if _, ok := l.opts.data.entries[v.Tensor.Name]; !ok {
+			absent[v.Tensor.Name] = true
 		}
 	}
-	if len(missing) == 0 {
+	if len(absent) == 0 {
 		return nil
 	}
-	slices.Sort(missing)
+	missing := someOf(sortedKeys(absent))
 	if len(l.opts.data.entries) == 0 {
-		return errs.InvalidState.Errorf("the program keeps %d tensors in a data file (.ptd) and none was given: %q", len(missing), missing)
+		return errs.InvalidState.Errorf("the program keeps %d tensors in a data file (.ptd) and none was given: %q", len(absent), missing)
 	}
 	return errs.InvalidExternalData.Errorf("neither the program nor its data files (.ptd) have the tensors %q", missing)
 }
@@ -769,7 +787,9 @@ func (l *loader) bindArgs(st *step, args []int32) {
 func (l *loader) lowerKernel(st *step, ps *planStep) error {
 	st.name = ps.kernel.Name()
 	st.sig = ps.kernel.sig
-	l.bindArgs(st, ps.args)
+	// The outputs that a call repeats behind its arguments are not passed on: nobody
+	// has checked them.
+	l.bindArgs(st, ps.args[:len(st.sig.Params)])
 	for k := range st.sig.Params {
 		p, v := &st.sig.Params[k], ps.args[k]
 		if p.Type == ArgAny {

@@ -37,7 +37,7 @@ type Method struct {
 	methodAlloc memory.Allocator
 	budget      *memory.Budget
 	owned       [][]byte // from methodAlloc or the heap
-	charged     int64    // against budget for owned
+	charged     int64    // against budget, for owned and the rest
 	initData    []initData
 	homes       []home
 	growths     []*growth
@@ -140,6 +140,15 @@ func (m *Method) allocate(n int, what string) ([]byte, error) {
 	return b, nil
 }
 
+// charge counts memory that the method holds until it is closed.
+func (m *Method) charge(n int64, what string) error {
+	if err := m.budget.Charge(n, what); err != nil {
+		return err
+	}
+	m.charged += n
+	return nil
+}
+
 func (m *Method) allocator() memory.Allocator {
 	if m.methodAlloc != nil {
 		return m.methodAlloc
@@ -227,10 +236,10 @@ func (m *Method) SetInput(i int, v EValue) error {
 		return err
 	}
 	defer m.leave()
-	return m.setInput(i, &v)
+	return m.setInput(i, v)
 }
 
-func (m *Method) setInput(i int, v *EValue) error {
+func (m *Method) setInput(i int, v EValue) error {
 	if i < 0 || i >= len(m.inputs) {
 		return errs.InvalidArgument.Errorf("method %s has %d inputs, there is no input %d", m.name, len(m.inputs), i)
 	}
@@ -243,7 +252,7 @@ func (m *Method) setInput(i int, v *EValue) error {
 		if v.kind != KindInt {
 			err = errs.InvalidArgument.Errorf("an int expected, for a symbolic size, %v given", v.kind)
 		} else {
-			*e = *v
+			*e = v
 		}
 	case e.kind == KindTensor && v.kind == KindTensor:
 		err = m.bindInput(in, e.tensor, v.tensor)
@@ -251,16 +260,16 @@ func (m *Method) setInput(i int, v *EValue) error {
 		err = errs.InvalidArgument.Errorf("%v expected, %v given", e.kind, v.kind)
 	case e.kind == KindDouble:
 		if !closeTo(v.Double(), e.Double()) {
-			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", e, v)
+			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", *e, v)
 		}
 	case e.kind == KindString:
 		if v.str != e.str {
-			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", e, v)
+			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", *e, v)
 		}
 	case e.kind == KindNone:
 	case e.IsScalar():
 		if v.bits != e.bits {
-			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", e, v)
+			err = errs.InvalidArgument.Errorf("the method was exported for the constant %v, %v given", *e, v)
 		}
 	default:
 		err = errs.InvalidArgument.Errorf("an input that is %v cannot be set", e.kind)
@@ -289,7 +298,7 @@ func (m *Method) bindInput(in *inputSlot, dst, src *tensor.Tensor) error {
 		return errs.InvalidArgument.Wrap(err)
 	}
 	if src.DType() != dst.DType() {
-		return errs.InvalidArgument.Errorf("%v expected, %v given", describeBound(dst), src)
+		return errs.InvalidArgument.Errorf("%v expected, %v given", m.describe(in), src)
 	}
 	if !src.HasData() {
 		return errs.InvalidArgument.Errorf("%v given without memory", src)
@@ -305,7 +314,7 @@ func (m *Method) bindInput(in *inputSlot, dst, src *tensor.Tensor) error {
 			if dst.Dynamism() == tensor.Static {
 				hint = "; the shape is static: export with dynamic_shapes to let it vary"
 			}
-			return errs.NotSupported.Errorf("%v expected, %v given%s", describeBound(dst), src, hint)
+			return errs.NotSupported.Errorf("%v expected, %v given%s", m.describe(in), src, hint)
 		}
 		return err
 	}
@@ -332,12 +341,13 @@ func (m *Method) bindInput(in *inputSlot, dst, src *tensor.Tensor) error {
 	return tensor.Copy(dst, src)
 }
 
-// describeBound describes what a tensor slot takes.
-func describeBound(t *tensor.Tensor) string {
-	if t.Dynamism() == tensor.DynamicBound {
-		return fmt.Sprintf("%v of rank %d with up to %d elements", t.DType(), t.Rank(), t.MaxNumel())
+// describe describes what an input's slot takes.
+func (m *Method) describe(in *inputSlot) string {
+	v := valueInfo(&m.plan.Values[in.value])
+	if v.Kind == KindTensor && v.Dynamism == tensor.DynamicBound {
+		return fmt.Sprintf("%v (of rank %d, with at most as many elements)", v, len(v.Sizes))
 	}
-	return t.String()
+	return v.String()
 }
 
 // NumInputs returns the number of inputs.
@@ -360,7 +370,7 @@ func (m *Method) setInputs(inputs []EValue) error {
 		return errs.InvalidArgument.Errorf("method %s wants %d inputs%s, got %d", m.name, len(m.inputs), m.describeInputs(), len(inputs))
 	}
 	for i := range inputs {
-		if err := m.setInput(i, &inputs[i]); err != nil {
+		if err := m.setInput(i, inputs[i]); err != nil {
 			return err
 		}
 	}
@@ -393,6 +403,7 @@ func (m *Method) Run(ctx context.Context) error {
 }
 
 // Execute sets the inputs, runs the method and returns its outputs as copies.
+// Together they must fit the memory limit, if there is one.
 func (m *Method) Execute(ctx context.Context, inputs ...EValue) ([]EValue, error) {
 	if err := m.enter(); err != nil {
 		return nil, err
@@ -410,8 +421,8 @@ func (m *Method) Execute(ctx context.Context, inputs ...EValue) ([]EValue, error
 
 // ExecuteInto is Execute with outputs in the caller's memory: a tensor in
 // outputs must have the output's type and is resized to its shape, where it is
-// not the same already; None is replaced by a tensor that fits the output's
-// bound, to be used again in the next call. outputs must have NumOutputs elements.
+// not the same already; None is replaced by a new tensor, to be used again in the
+// next call. outputs must have NumOutputs elements.
 // With shapes that repeat it allocates nothing.
 func (m *Method) ExecuteInto(ctx context.Context, outputs []EValue, inputs ...EValue) error {
 	if err := m.enter(); err != nil {
@@ -550,6 +561,13 @@ func (m *Method) output(i int) (*EValue, error) {
 }
 
 func (m *Method) copyOutputs(outputs []EValue) error {
+	// Outputs are the caller's, but making them is bounded: a small file can list a
+	// large tensor many times.
+	n := m.outputBytes(outputs)
+	if err := m.budget.Charge(n, "outputs"); err != nil {
+		return fmt.Errorf("method %s: %w", m.name, err)
+	}
+	defer m.budget.Release(n)
 	for i := range outputs {
 		e, err := m.output(i)
 		if err == nil {
@@ -603,21 +621,43 @@ func (m *Method) copyOutput(dst, src *EValue) error {
 
 // newLike returns a tensor that can hold any output that t will be.
 func newLike(t *tensor.Tensor) (*tensor.Tensor, error) {
-	c, err := tensor.NewUnbound(t.DType(), t.Shape(), tensor.WithDimOrder(t.DimOrder()), tensor.WithDynamism(t.Dynamism()))
+	dynamism := t.Dynamism()
+	if dynamism == tensor.DynamicBound {
+		// The bound is what the file says, and may be out of all proportion.
+		dynamism = tensor.DynamicUnbound
+	}
+	c, err := tensor.NewUnbound(t.DType(), t.Shape(), tensor.WithDimOrder(t.DimOrder()), tensor.WithDynamism(dynamism))
 	if err != nil {
 		return nil, err
 	}
 	alloc := func(n int) ([]byte, error) { return memory.Heap{}.Allocate(n, memory.DefaultAlign) }
-	if t.Dynamism() == tensor.DynamicUnbound {
+	if dynamism == tensor.DynamicUnbound {
 		c.SetGrow(alloc)
-	} else {
-		c.SetBound(t.MaxNumel())
 	}
-	b, err := alloc(max(c.MaxNumel()*t.DType().Size(), t.NBytes()))
+	b, err := alloc(t.NBytes())
 	if err != nil {
 		return nil, err
 	}
 	return c, c.SetBytes(b)
+}
+
+// outputBytes returns the bytes that copying the outputs will allocate.
+func (m *Method) outputBytes(outputs []EValue) int64 {
+	var n int64
+	for i, o := range m.outputs {
+		e := &m.values[o]
+		if e.tensor != nil && outputs[i].kind != KindTensor {
+			n += int64(e.tensor.NBytes())
+		}
+		if e.list != nil {
+			for _, t := range e.list.tensors {
+				if t != nil {
+					n += int64(t.NBytes())
+				}
+			}
+		}
+	}
+	return n
 }
 
 func copyInto(dst, src *tensor.Tensor) error {
@@ -640,7 +680,7 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string {
-	return fmt.Sprintf("panic: %v (a bug; please report it)\n%s", e.value, e.stack)
+	return fmt.Sprintf("panic: %v (a bug of etgo or of an operator; please report it)\n%s", e.value, e.stack)
 }
 
 func newPanicError(v any) error {
@@ -656,6 +696,9 @@ func IsPanic(err error) bool {
 
 // execute runs the steps.
 func (m *Method) execute(ctx context.Context) (err error) {
+	if ctx == nil {
+		return errs.InvalidArgument.Errorf("method %s: no context given", m.name)
+	}
 	for i := range m.inputs {
 		if !m.inputs[i].set {
 			return errs.InvalidArgument.Errorf("method %s: input %d of %d has not been set", m.name, i, len(m.inputs))
@@ -769,28 +812,16 @@ func (m *Method) call(st *step) error {
 	}
 	for _, k := range st.writes {
 		if e := st.args[k]; e.tensor != nil {
-			if e.tensor.ReadOnly() {
-				return readOnly(st, k, e.tensor)
-			}
-			if e.tensor.Dynamism() != tensor.Static && st.hasInput(e.tensor) {
-				return errs.InvalidProgram.Errorf("argument %s, %v, is of dynamic shape and an input of the same call", st.sig.Params[k].Name, e.tensor)
-			}
-			if !e.tensor.HasData() && e.tensor.Dynamism() != tensor.DynamicUnbound {
-				return noMemory(st, k, e.tensor)
+			if err := st.checkWritten(k, e.tensor); err != nil {
+				return err
 			}
 		} else if e.list != nil {
 			for _, t := range e.list.tensors {
 				if t == nil {
 					continue
 				}
-				if t.ReadOnly() {
-					return readOnly(st, k, t)
-				}
-				if t.Dynamism() != tensor.Static && st.hasInput(t) {
-					return errs.InvalidProgram.Errorf("argument %s, %v in a list, is of dynamic shape and an input of the same call", st.sig.Params[k].Name, t)
-				}
-				if !t.HasData() && t.Dynamism() != tensor.DynamicUnbound {
-					return noMemory(st, k, t)
+				if err := st.checkWritten(k, t); err != nil {
+					return err
 				}
 			}
 		}
@@ -802,23 +833,47 @@ func (m *Method) call(st *step) error {
 	return st.run(&m.kctx, st.args)
 }
 
-// hasInput reports whether t is among the tensors that the step reads. Resizing an
-// output would change the input under the kernel's hands.
-func (st *step) hasInput(t *tensor.Tensor) bool {
-	for _, k := range st.reads {
-		if st.args[k].tensor == t || st.args[k].list != nil && slices.Contains(st.args[k].list.tensors, t) {
-			return true
+// checkWritten returns an error unless the kernel may write t, its argument k or
+// an element of it.
+func (st *step) checkWritten(k int, t *tensor.Tensor) error {
+	if t.ReadOnly() {
+		return errs.InvalidProgram.Errorf("argument %s, %v, would be written and is a constant or an input", st.sig.Params[k].Name, t)
+	}
+	if t.Dynamism() != tensor.Static && (st.count(st.reads, t) > 0 || st.count(st.writes, t) > 1) {
+		// Resizing it would change the other argument under the kernel's hands.
+		return errs.InvalidProgram.Errorf("argument %s, %v, is of dynamic shape and another argument of the same call too", st.sig.Params[k].Name, t)
+	}
+	if !t.HasData() && t.Dynamism() == tensor.DynamicUnbound {
+		// A kernel that does not resize it must find memory, too.
+		if err := t.Resize(t.Shape()); err != nil {
+			return err
 		}
 	}
-	return false
+	if !t.HasData() {
+		return noMemory(st, k, t)
+	}
+	return nil
+}
+
+// count returns how often t is among the given arguments, or in their lists.
+func (st *step) count(args []int, t *tensor.Tensor) int {
+	n := 0
+	for _, k := range args {
+		if st.args[k].tensor == t {
+			n++
+		} else if st.args[k].list != nil {
+			for _, item := range st.args[k].list.tensors {
+				if item == t {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 func noMemory(st *step, k int, t *tensor.Tensor) error {
 	return errs.InvalidState.Errorf("argument %s, %v, has no memory", st.sig.Params[k].Name, t)
-}
-
-func readOnly(st *step, k int, t *tensor.Tensor) error {
-	return errs.InvalidProgram.Errorf("argument %s, %v, would be written and is a constant or an input", st.sig.Params[k].Name, t)
 }
 
 func (m *Method) traced(st *step) (err error) {

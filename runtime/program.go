@@ -15,8 +15,10 @@ import (
 // unchanged until the last of them, the Program itself or a Method, is closed.
 type Program struct {
 	file *program.Program
-	data *DataSet // without data files
-	life lifetime
+	// plans are the methods by name; of two with one name the first counts.
+	plans map[string]*program.Plan
+	data  *DataSet // without data files
+	life  lifetime
 }
 
 // lifetime counts the users of a resource and frees it after the last.
@@ -54,8 +56,8 @@ func (l *lifetime) release() error {
 
 // NewProgram decodes and verifies the bytes of a .pte file. The result aliases
 // them. free, which may be nil, is called when the program and all its methods
-// are closed. An error is ErrInvalidProgram, or ErrInvalidArgument for a file
-// that is not a program at all.
+// are closed. An error is ErrInvalidProgram and tells, for a file that is not a
+// program at all, what it is.
 func NewProgram(file []byte, free func() error) (*Program, error) {
 	p, err := program.Decode(file)
 	if err != nil {
@@ -65,7 +67,17 @@ func NewProgram(file []byte, free func() error) (*Program, error) {
 	if err != nil {
 		return nil, errs.InvalidProgram.Wrap(err)
 	}
-	return &Program{file: p, data: data, life: newLifetime(free)}, nil
+	return &Program{file: p, plans: plansByName(p), data: data, life: newLifetime(free)}, nil
+}
+
+func plansByName(p *program.Program) map[string]*program.Plan {
+	plans := make(map[string]*program.Plan, len(p.Plans))
+	for i := range p.Plans {
+		if plan := &p.Plans[i]; plans[plan.Name] == nil {
+			plans[plan.Name] = plan
+		}
+	}
+	return plans
 }
 
 // Retain adds a user, who must call Close once more.
@@ -84,12 +96,10 @@ func (p *Program) MethodNames() []string {
 }
 
 func (p *Program) plan(name string) (*program.Plan, error) {
-	for i := range p.file.Plans {
-		if p.file.Plans[i].Name == name {
-			return &p.file.Plans[i], nil
-		}
+	if plan := p.plans[name]; plan != nil {
+		return plan, nil
 	}
-	return nil, errs.MethodNotFound.Errorf("the program has no method %q; it has %q", name, p.MethodNames())
+	return nil, errs.MethodNotFound.Errorf("the program has no method %q; it has %q", name, someOf(p.MethodNames()))
 }
 
 // NewDataSet merges the program's named data with data files, in which methods

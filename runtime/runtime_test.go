@@ -95,7 +95,7 @@ func testProgram(plans ...program.Plan) *Program {
 	if err != nil {
 		panic(err)
 	}
-	return &Program{file: p, data: data, life: newLifetime(nil)}
+	return &Program{file: p, plans: plansByName(p), data: data, life: newLifetime(nil)}
 }
 
 // testKernels are a few operators for tests.
@@ -193,10 +193,10 @@ func TestExecute(t *testing.T) {
 
 func TestExecuteIntoAllocatesNothing(t *testing.T) {
 	m := load(t, addProgram(true))
-	in, out := []EValue{f32(10, 20, 30)}, make([]EValue, 1)
+	in, out := f32(10, 20, 30), make([]EValue, 1)
 	ctx := context.Background()
 	n := testing.AllocsPerRun(10, func() {
-		if err := m.ExecuteInto(ctx, out, in...); err != nil {
+		if err := m.ExecuteInto(ctx, out, in); err != nil {
 			t.Error(err)
 		}
 	})
@@ -433,7 +433,7 @@ func TestUnboundShapes(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, x, floatsOf(t, got[0]))
 	}
-	_, err := load(t, m.program, WithBudget(memory.NewBudget(memory.Limits{MaxBytes: 1000}))).
+	_, err := load(t, m.program, WithBudget(memory.NewBudget(memory.Limits{MaxBytes: 10_000}))).
 		Execute(context.Background(), TensorValue(tensor.Of(make([]float32, 10000))))
 	assert.ErrorIs(t, err, ErrLimitExceeded)
 }
@@ -451,7 +451,7 @@ func TestDynamicBound(t *testing.T) {
 	}
 	_, err := m.Execute(context.Background(), f32(1, 2, 3, 4, 5))
 	assert.ErrorIs(t, err, ErrNotSupported)
-	assert.ErrorContains(t, err, "up to 4 elements expected, float32[5] given")
+	assert.ErrorContains(t, err, "float32[4] dynamic (of rank 1, with at most as many elements) expected, float32[5] given")
 }
 
 // Resizing an output that is an input too would pull the shape from under the kernel.
@@ -462,6 +462,76 @@ func TestDynamicTensorIsNotInputAndOutput(t *testing.T) {
 	m := load(t, b.call("t::add", x, x, x, x).build([]int32{x}, []int32{x}))
 	_, err := m.Execute(context.Background(), f32(1, 2))
 	assert.ErrorIs(t, err, ErrInvalidProgram)
+}
+
+// What a call repeats behind its arguments is nobody's argument: here a constant.
+func TestRepeatedOutputIsNotPassedOn(t *testing.T) {
+	b := newPlan("forward")
+	in, out, c := b.planned(3), b.planned(3), b.constant(bytesOf3, 3)
+	reg := NewRegistry()
+	require.NoError(t, reg.Register(Kernels{{
+		Schema: "t::last(Tensor a, *, Tensor(a!) out) -> Tensor(a!)",
+		Run: func(_ *KernelRuntimeContext, args Args) error {
+			assert.Len(t, args, 2)
+			return nil
+		},
+	}}))
+	m, err := b.call("t::last", in, out, c).build([]int32{in}, []int32{out}).LoadMethod("forward", reg)
+	require.NoError(t, err)
+	_, err = m.Execute(context.Background(), f32(1, 2, 3))
+	require.NoError(t, err)
+}
+
+// A bound that the file invents costs nothing until shapes need it.
+func TestOutputsTakeWhatTheirShapeNeeds(t *testing.T) {
+	b := newPlan("forward")
+	x := b.unplanned(1<<20, 1<<20)
+	b.tensorOf(x).Dynamism = program.DynamicBound
+	m := load(t, b.build([]int32{x}, []int32{x}))
+	outs := make([]EValue, 1)
+	for _, n := range []int{1, 100, 3} {
+		require.NoError(t, m.ExecuteInto(context.Background(), outs, TensorValue(tensor.Of(make([]float32, n), 1, n))))
+		assert.Equal(t, []int{1, n}, outs[0].Tensor().Shape())
+	}
+}
+
+// A small file cannot have a large tensor copied thousands of times.
+func TestOutputsAreLimited(t *testing.T) {
+	b := newPlan("forward")
+	x := b.planned(1 << 10)
+	outputs := make([]int32, 4000)
+	for i := range outputs {
+		outputs[i] = x
+	}
+	m := load(t, b.build(nil, outputs), WithBudget(memory.NewBudget(memory.Limits{MaxBytes: 4 << 20})))
+	_, err := m.Execute(context.Background())
+	assert.ErrorIs(t, err, ErrLimitExceeded)
+}
+
+func TestUnboundOutputHasMemory(t *testing.T) {
+	b := newPlan("forward")
+	out := b.unplanned(3)
+	b.tensorOf(out).Dynamism = program.DynamicUnbound
+	reg := NewRegistry()
+	require.NoError(t, reg.Register(Kernels{{
+		Schema: "t::fill(*, Tensor(a!) out) -> Tensor(a!)", // does not resize
+		Run: func(_ *KernelRuntimeContext, args Args) error {
+			tensor.Raw[float32](args.Tensor(0))[2] = 7
+			return nil
+		},
+	}}))
+	m, err := b.call("t::fill", out, out).build(nil, []int32{out}).LoadMethod("forward", reg)
+	require.NoError(t, err)
+	got, err := m.Execute(context.Background())
+	require.NoError(t, err)
+	assert.Equal(t, float32(7), floatsOf(t, got[0])[2])
+}
+
+func TestNoContext(t *testing.T) {
+	m := load(t, addProgram(true))
+	var none context.Context
+	_, err := m.Execute(none, f32(1, 2, 3))
+	assert.ErrorIs(t, err, ErrInvalidArgument)
 }
 
 func stateProgram() *Program {
@@ -599,8 +669,12 @@ func TestScratchIsFreedAfterTheStep(t *testing.T) {
 	assert.NoError(t, err, "an exhausted allocator is replaced by the heap")
 
 	budget := memory.NewBudget(memory.Limits{MaxBytes: 7999})
-	_, err = load(t, p, WithBudget(budget)).Execute(context.Background())
+	m = load(t, p, WithBudget(budget))
+	before := budget.Used()
+	_, err = m.Execute(context.Background())
 	assert.ErrorIs(t, err, ErrLimitExceeded)
+	assert.Equal(t, before, budget.Used())
+	require.NoError(t, m.Close())
 	assert.Zero(t, budget.Used())
 }
 

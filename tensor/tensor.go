@@ -41,7 +41,8 @@ func (d Dynamism) String() string {
 	return fmt.Sprintf("Dynamism(%d)", uint8(d))
 }
 
-// Tensor is a dense array. The zero value is an empty tensor of shape [0].
+// Tensor is a dense array. The zero value holds nothing; New, Of and the other
+// constructors make tensors.
 //
 // A Tensor is not safe for concurrent use while it is resized or written.
 type Tensor struct {

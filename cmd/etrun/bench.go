@@ -18,6 +18,7 @@ type benchFlags struct {
 	modelFlags
 	method  string
 	input   []string
+	inputs  string
 	seconds float64
 	warmup  int
 	json    bool
@@ -66,6 +67,15 @@ inputs and copying the outputs.`,
 		if !(f.seconds >= 0 && f.seconds <= 1e6) {
 			return usagef("--seconds %v: not a duration", f.seconds)
 		}
+		if f.warmup < 0 {
+			return usagef("--warmup %d: not a number of runs", f.warmup)
+		}
+		if err := exclusive(c, "input", "inputs"); err != nil {
+			return err
+		}
+		if f.inputs != "" {
+			f.input = []string{f.inputs}
+		}
 		r, err := f.run(c.Context(), args[0])
 		if err != nil {
 			return err
@@ -78,7 +88,8 @@ inputs and copying the outputs.`,
 	})
 	f.modelFlags.add(c)
 	c.Flags().StringVar(&f.method, "method", "", "`name` of the method; default forward, or the first")
-	c.Flags().StringArrayVar(&f.input, "inputs", nil, "`file` (.npz or .npy) with the inputs; may be repeated")
+	c.Flags().StringArrayVar(&f.input, "input", nil, "`file` (.npy or .npz) with the next inputs; may be repeated")
+	c.Flags().StringVar(&f.inputs, "inputs", "", "`file` (.npz) with all inputs")
 	c.Flags().Float64Var(&f.seconds, "seconds", 2, "how `long` to measure, in seconds")
 	c.Flags().IntVar(&f.warmup, "warmup", 2, "`number` of runs before measuring")
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON; times in nanoseconds")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,9 +32,13 @@ func doMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(append([]string{}, args...)) // nil would stand for those of the process
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := bufio.NewWriter(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if ferr := out.Flush(); err == nil && ferr != nil {
+		err = &failure{errs.AccessFailed.Errorf("writing the results: %w", ferr)}
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -88,6 +94,30 @@ func exclusive(c *cobra.Command, flag string, others ...string) error {
 	for _, other := range others {
 		if c.Flags().Changed(flag) && c.Flags().Changed(other) {
 			return usagef("--%s and --%s exclude each other", flag, other)
+		}
+	}
+	return nil
+}
+
+// notEmpty returns an error if a flag is given an empty value, as by a shell
+// variable that is not set.
+func notEmpty(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usagef("--%s: an empty value", name)
+		}
+	}
+	return nil
+}
+
+// distinct returns an error if a file that is to be written is one of the others.
+func distinct(outputs, stateOut string, read ...string) error {
+	if outputs != "" && outputs == stateOut {
+		return usagef("--outputs and --state-out name the same file")
+	}
+	for _, w := range []string{outputs, stateOut} {
+		if w != "" && slices.Contains(read, w) {
+			return usagef("%s is read and would be overwritten", w)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -51,6 +52,8 @@ Paths in it are relative to the current directory.`,
 		Args: wantArgs(1, 1, "one MODEL"),
 	}, func(c *cobra.Command, args []string) error {
 		err := cmp.Or(
+			notEmpty(c, "method", "inputs", "outputs", "calls", "state-out"),
+			distinct(f.outputs, f.stateOut, args[0], f.calls),
 			exclusive(c, "input", "inputs"),
 			exclusive(c, "calls", "load-only", "input", "inputs", "outputs"),
 			exclusive(c, "load-only", "input", "inputs", "outputs"),
@@ -124,7 +127,10 @@ func readCalls(path string) ([]call, error) {
 	var list struct {
 		Calls *[]call `json:"calls"`
 	}
-	if err := json.Unmarshal(text, &list); err != nil {
+	// A misspelt key must not turn a call into one on default inputs.
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
 		return nil, errs.InvalidArgument.Errorf("%s: %w", path, err)
 	}
 	if list.Calls == nil {

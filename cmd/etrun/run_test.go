@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,7 +139,10 @@ func TestPickMethod(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tc.pick, got)
 	}
-	_, err := pickMethod([]string{"a", "b"}, "")
+	got, err := pickMethod([]string{"a", "b"}, "")
+	require.NoError(t, err)
+	require.Equal(t, "a", got, "the first, as executor_runner does")
+	_, err = pickMethod(nil, "")
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 }
 
@@ -164,4 +170,47 @@ func TestOnes(t *testing.T) {
 	meta.Inputs[0].Sizes = []int{1 << 40, 1 << 10}
 	_, err = ones(meta)
 	require.ErrorIs(t, err, runtime.ErrMemoryAllocationFailed)
+}
+
+// Nothing that is read or belongs to somebody else is overwritten, and a mistyped
+// flag or key does not become a run on ones.
+func TestRunOverwritesNothing(t *testing.T) {
+	workDir(t, "add__f32.bpte")
+	model, err := os.ReadFile("add__f32.bpte")
+	require.NoError(t, err)
+	mustFail(t, exitUsage, "run", "add__f32.bpte", "--outputs", "add__f32.bpte")
+	mustFail(t, exitFailure, "run", "add__f32.bpte", "--outputs", "out.npy")
+	mustFail(t, exitUsage, "run", "add__f32.bpte", "--outputs", "a.npz", "--state-out", "a.npz")
+	mustFail(t, exitUsage, "run", "add__f32.bpte", "--inputs", "")
+
+	require.NoError(t, os.WriteFile("result.json", []byte(`{"mine": 1}`), 0o600))
+	require.Contains(t, mustFail(t, exitFailure, "run", "add__f32.bpte", "--outputs", "result.npz"), "result.json")
+	text, err := os.ReadFile("result.json")
+	require.NoError(t, err)
+	require.Equal(t, `{"mine": 1}`, string(text))
+
+	require.NoError(t, os.WriteFile("calls.json", []byte(`{"calls":[{"input":"in.npz"}]}`), 0o600))
+	require.Contains(t, mustFail(t, exitFailure, "run", "add__f32.bpte", "--calls", "calls.json"), `"input"`)
+
+	// Outputs may be replaced, and a link named like one that leads to the model is
+	// replaced itself.
+	require.NoError(t, os.Link("add__f32.bpte", "link.npz"))
+	mustRun(t, "run", "add__f32.bpte", "--outputs", "link.npz")
+	mustRun(t, "run", "add__f32.bpte", "--outputs", "link.npz")
+	after, err := os.ReadFile("add__f32.bpte")
+	require.NoError(t, err)
+	require.Equal(t, model, after)
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestResultsThatCannotBeWritten(t *testing.T) {
+	workDir(t, "add__f32.bpte")
+	for _, args := range [][]string{{"run", "add__f32.bpte"}, {"info"}, {"inspect", "add__f32.bpte"}, {"verify", "add__f32.bpte"}} {
+		var stderr bytes.Buffer
+		require.Equal(t, exitFailure, doMain(args, strings.NewReader(""), fullDisk{}, &stderr), args)
+		require.Contains(t, stderr.String(), "error 0x22: writing the results: no space left")
+	}
 }

@@ -37,6 +37,9 @@ Integers and bools must be equal. The exit status is 0 only if all are as expect
   etrun verify model.bpte --method forward --testset 0 --exact`,
 		Args: wantArgs(1, math.MaxInt, "at least one FILE.bpte"),
 	}, func(c *cobra.Command, args []string) error {
+		if !(f.Tolerance.RTol >= 0) || !(f.Tolerance.ATol >= 0) {
+			return usagef("tolerances are at least 0")
+		}
 		f.Only = c.Flags().Changed("testset")
 		return f.run(c.Context(), c.OutOrStdout(), args)
 	})

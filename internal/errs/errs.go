@@ -14,6 +14,9 @@ import (
 // Code is an error number of ExecuTorch's runtime/core/error.h.
 type Code uint32
 
+// String formats the number as ExecuTorch writes it, as in "0x12".
+func (c Code) String() string { return fmt.Sprintf("0x%02x", uint32(c)) }
+
 // The numbers, in ExecuTorch's groups: system, logical, resource, delegate.
 const (
 	CodeOK                             Code = 0x00

@@ -141,9 +141,13 @@ func fftR2C[T kit.Float](ctx *runtime.KernelRuntimeContext, in, out *tensor.Tens
 	t.onesided = onesided
 	re := fftOperand[T]{tensor.Raw[T](in), in.Strides()}
 	co := fftOperand[T]{complexElements[T](out), out.Strides()}
-	t.along(ctx, dims.n-1, dims.last(), in.Shape(), co, re, fftForwardReal, T(scale))
+	if err := t.along(ctx, dims.n-1, dims.last(), in.Shape(), co, re, fftForwardReal, T(scale)); err != nil {
+		return err
+	}
 	for i, d := range dims.dims[:dims.n-1] {
-		t.along(ctx, i, d, out.Shape(), co, co, fftForward, 1)
+		if err := t.along(ctx, i, d, out.Shape(), co, co, fftForward, 1); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -162,13 +166,14 @@ func fftC2R[T kit.Float](ctx *runtime.KernelRuntimeContext, in, out *tensor.Tens
 		}
 		scratch := fftOperand[T]{temp, in.Strides()}
 		for i, d := range dims.dims[:dims.n-1] {
-			t.along(ctx, i, d, in.Shape(), scratch, co, fftInverse, 1)
+			if err := t.along(ctx, i, d, in.Shape(), scratch, co, fftInverse, 1); err != nil {
+				return err
+			}
 			co = scratch
 		}
 	}
 	re := fftOperand[T]{tensor.Raw[T](out), out.Strides()}
-	t.along(ctx, dims.n-1, dims.last(), out.Shape(), re, co, fftInverseReal, T(scale))
-	return nil
+	return t.along(ctx, dims.n-1, dims.last(), out.Shape(), re, co, fftInverseReal, T(scale))
 }
 
 // complexElements returns the elements of a complex tensor as pairs of T.
@@ -217,9 +222,15 @@ type fftWork[T kit.Float] struct {
 }
 
 // prepare makes the plan for n numbers, unless it is that already.
-func (p *fftPlan[T]) prepare(kind fftKind, n, threads int) {
+func (p *fftPlan[T]) prepare(ctx *runtime.KernelRuntimeContext, kind fftKind, n int) error {
+	threads := ctx.Threads()
 	if p.kind == kind && p.n == n && len(p.work) >= threads {
-		return
+		return nil
+	}
+	// A length with a large prime factor is transformed in up to 4n numbers, for
+	// which the plan and each thread have an array of 16 bytes each.
+	if err := ctx.Charge(int64(n)*64*int64(1+threads), "plan of a Fourier transform"); err != nil {
+		return err
 	}
 	*p = fftPlan[T]{kind: kind, n: n, work: make([]fftWork[T], threads)}
 	if kind == fftForward || kind == fftInverse {
@@ -227,20 +238,23 @@ func (p *fftPlan[T]) prepare(kind fftKind, n, threads int) {
 		for i := range p.work {
 			p.work[i] = fftWork[T]{scratch: p.complex.NewWork(), x: make([]fft.Complex[T], n)}
 		}
-		return
+		return nil
 	}
 	p.real = fft.NewRealPlan[T](n)
 	for i := range p.work {
 		p.work[i] = fftWork[T]{scratch: p.real.NewWork(), x: make([]fft.Complex[T], p.real.Len()), re: make([]T, n)}
 	}
+	return nil
 }
 
 // along transforms along dimension dim, for which it keeps the plan in a slot. The
 // other dimensions, and that one in real numbers, are as in shape.
-func (t *fftTask[T]) along(ctx *runtime.KernelRuntimeContext, slot, dim int, shape []int, dst, src fftOperand[T], kind fftKind, scale T) {
+func (t *fftTask[T]) along(ctx *runtime.KernelRuntimeContext, slot, dim int, shape []int, dst, src fftOperand[T], kind fftKind, scale T) error {
 	n := shape[dim]
 	t.plan = &t.plans[slot]
-	t.plan.prepare(kind, n, ctx.Threads())
+	if err := t.plan.prepare(ctx, kind, n); err != nil {
+		return err
+	}
 	t.dst, t.src, t.dim, t.scale = dst, src, dim, scale
 	t.lines.Begin(2)
 	for d, size := range shape {
@@ -249,6 +263,7 @@ func (t *fftTask[T]) along(ctx *runtime.KernelRuntimeContext, slot, dim int, sha
 		}
 	}
 	ctx.Parallel(t.lines.Numel(), 1+softmaxGrain/n, t)
+	return nil
 }
 
 // Run transforms the lines lo to hi.

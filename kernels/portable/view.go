@@ -297,7 +297,7 @@ func asStridedCopyOut(ctx *runtime.KernelRuntimeContext, args runtime.Args) erro
 		return err
 	}
 	offset, _ := args.OptInt(3)
-	if len(strides) != len(shape.Dims()) || offset < 0 {
+	if len(strides) != len(shape.Dims()) || offset < 0 || offset > self.Numel() {
 		return errs.InvalidArgument.Errorf("%d strides and offset %d given for %d sizes", len(strides), offset, len(shape.Dims()))
 	}
 	c, err := begin(ctx, out, self, shape.Dims())

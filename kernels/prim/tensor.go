@@ -113,7 +113,10 @@ func view(ctx *runtime.KernelRuntimeContext, args runtime.Args) error {
 func copyView(ctx *runtime.KernelRuntimeContext, self, out *tensor.Tensor) error {
 	st := runtime.State[viewState](ctx)
 	if n := out.NBytes(); n > len(st.dense) {
-		b, err := tensor.New(out.DType(), []int{max(out.MaxNumel(), out.Numel())})
+		if err := ctx.Charge(int64(n-len(st.dense)), "view that must be copied"); err != nil {
+			return err
+		}
+		b, err := tensor.New(out.DType(), []int{out.Numel()})
 		if err != nil {
 			return err
 		}

@@ -1133,13 +1133,16 @@ def _(g, name):
         groups, icg = g.pick([4, 8, 16, 17, 32]), 1
         ocg = g.pick([1, 1, 2])
     ic, oc = groups * icg, groups * ocg
-    if g.p(.03):
-        ic, oc, groups, icg, ocg = 64, 72, 1, 64, 72
+    big = g.p(.04)
+    if big:
+        groups = g.pick([1, 1, 2, 48])
+        icg, ocg = (1, 1) if groups == 48 else (g.pick([24, 33, 64]), g.pick([31, 48, 72]))
+        ic, oc = groups * icg, groups * ocg
     k = [g.pick([1, 1, 2, 3, 3, 4, 5]) for _ in range(nd)]
     if g.p(.4):
         k = [k[0]] * nd
     stride, pad, dil = ([g.pick(c)] * nd if g.p(.6) else [g.pick(c) for _ in range(nd)] for c in ([1, 1, 2, 3], [0, 0, 1, 2], [1, 1, 1, 2, 3]))
-    hw = [max(g.pick([1, 2, 3, 5, 7, 8, 12, 17]), 1 if transposed else (kk - 1) * dd + 1 - 2 * pp) for kk, dd, pp in zip(k, dil, pad)]
+    hw = [max(g.pick([23, 28, 32, 40] if big else [1, 2, 3, 5, 7, 8, 12, 17]), 1 if transposed else (kk - 1) * dd + 1 - 2 * pp) for kk, dd, pp in zip(k, dil, pad)]
     opad = [0] * nd
     if transposed:
         opad = [g.r.randint(0, max(s, d) - 1) if g.p(.4) else 0 for s, d in zip(stride, dil)]
@@ -1212,6 +1215,8 @@ def _(g, name):
 @at("linear.out", "acc", 1.5)
 def _(g, name):
     k, n = g.pick([1, 2, 3, 7, 8, 16, 33, 64]), g.pick([1, 2, 3, 8, 16, 17, 40])
+    if g.p(.06):
+        k, n = g.pick([100, 256, 515]), g.pick([96, 129, 300])
     d = g.dtype(FLOATS)
     c = g.p(.6)
     b = g.opt(g.tensor([n], d, special=0), .6)
@@ -1222,6 +1227,8 @@ def _(g, name):
 @at("mm.out", "acc", 1.5)
 def _(g, name):
     m, k, n = (g.pick([0, 1] if g.p(.03) else [1, 2, 3, 5, 8, 16, 17, 33, 64]) for _ in range(3))
+    if g.p(.06):
+        m, k, n = g.pick([1, 6, 65, 130]), g.pick([100, 256, 515]), g.pick([96, 129, 300])
     d = g.dtype(REAL + FLOATS + FLOATS)
     return Draw([g.tensor([m, k], d, special=.03), g.const(g.tensor([k, n], d, special=0))], scale=3 * math.sqrt(k + 1))
 
@@ -1236,6 +1243,8 @@ def _(g, name):
 @at("addmm.out", "acc", 1.5)
 def _(g, name):
     m, k, n = (g.pick([0, 1] if g.p(.03) else [1, 2, 3, 5, 8, 16, 17, 33]) for _ in range(3))
+    if g.p(.06):
+        m, k, n = g.pick([1, 6, 65, 130]), g.pick([100, 256, 515]), g.pick([96, 129, 300])
     d = g.dtype(FLOATS + FLOATS + REAL)
     sc = lambda: g.pick([1, 1, 1, 0, 2, -1] + ([.5, 1.5] if d.is_floating_point else []))
     return Draw([g.const(g.tensor(g.pick([[n], [m, n], [1, n], [m, 1], []]), d, special=0)), g.tensor([m, k], d, special=.03),

@@ -90,63 +90,6 @@ def pack_linear(q, scales, bits):
     return torch.frombuffer(bytearray(b"".join(out)), dtype=torch.uint8)
 
 
-def moe(m):
-    """llama::quantized_moe_ffn: a mixture of experts with packed int4 or int8 weights."""
-    def case(name, tokens, dim, hidden, experts, active, group, bits, score, bias, scale, tags=()):
-        w13, w2 = m.randn(experts, 2 * hidden, dim) / dim ** .5, m.randn(experts, dim, hidden) / hidden ** .5
-
-        def quantise(w):
-            lim = 2 ** (bits - 1) - 1
-            v = w.numpy().reshape(w.shape[0], -1, group)
-            s = np.maximum(np.abs(v).max(-1), 1e-6).astype(np.float32) / lim
-            q = np.clip(np.rint(v / s[..., None]), -lim - 1, lim).astype(np.int8)
-            return q.reshape(w.shape), s
-        packs, real = [], []
-        for ws in (w13, w2):
-            blobs, deq = [], []
-            for w in ws:
-                q, s = quantise(w)
-                blobs.append(pack_linear(q, s, bits))
-                deq.append(torch.from_numpy(q.reshape(q.shape[0], -1, group) * s[..., None]).reshape(w.shape))
-            packs.append(torch.stack(blobs))
-            real.append(torch.stack(deq))
-        b = m.randn(experts) * .5 if bias else torch.empty(0)
-
-        def eager(x, gate, b, *rest):
-            scores = x @ gate.T
-            if score == "sigmoid":
-                scores = scores.sigmoid()
-                top = (scores + b if bias else scores).topk(active, -1).indices
-                wt = scores.gather(1, top)
-                wt = wt * (scale / wt.sum(-1, keepdim=True))
-            else:
-                v, top = scores.topk(active, -1)
-                wt = v.softmax(-1)
-            out = torch.zeros_like(x)
-            for t in range(x.shape[0]):
-                for e, p in zip(top[t].tolist(), wt[t]):
-                    h = real[0][e] @ x[t]
-                    out[t] += p * (real[1][e] @ (torch.nn.functional.silu(h[:hidden]) * h[hidden:]))
-            return out
-        const = lambda t: In(t, constant=t.numel() > 0)
-        args = lambda x: [x, const(m_gate), const(b), const(packs[0]), const(packs[1]), active, experts, hidden, dim, group, bits, score, scale]
-        m_gate = m.randn(experts, dim) / dim ** .5
-        x = m.randn(max(tokens, 1), dim)
-        if tokens > 1:
-            c = cg.from_call(name, "llama::quantized_moe_ffn.out", [In(x, dynamic=True)] + args(x)[1:], [Out(torch.float32, [tokens, dim], dynamic=True)],
-                             [args(x[:1]), args(x[:3])], eager=eager, tags=["dynamic_shape", *tags])
-        else:
-            c = cg.from_call(name, "llama::quantized_moe_ffn.out", args(x), [Out(torch.float32, [1, dim])], eager=eager, tags=list(tags))
-        m.add(c, 1e-4, 1e-4)
-    case("moe__int4_sigmoid", 5, 32, 32, 4, 2, 32, 4, "sigmoid", False, 1.0)
-    case("moe__int4_bias_scale", 5, 64, 32, 6, 3, 32, 4, "sigmoid", True, 2.5)
-    case("moe__int4_softmax", 5, 32, 64, 4, 2, 32, 4, "softmax", False, 1.0)
-    case("moe__int8_sigmoid", 5, 32, 32, 4, 2, 16, 8, "sigmoid", True, 1.0)
-    case("moe__int8_softmax_all", 4, 48, 16, 3, 3, 16, 8, "softmax", False, 1.0)
-    case("moe__one_token", 1, 32, 32, 4, 1, 32, 4, "sigmoid", False, 1.0)
-    case("moe__odd_rows", 4, 48, 16, 3, 2, 16, 4, "softmax", False, 1.0, ["vector_tail"])
-
-
 # --------------------------------------------------------------------------------------
 def affine(m):
     """torchao::{choose_qparams,quantize,dequantize}_affine, functional as exporters write them."""
@@ -221,7 +164,7 @@ def affine_models(m):
 
 
 MAKERS = {
-    "et_copy::_h2d_copy.out": device_copies, "et_copy::_d2h_copy.out": device_copies, "llama::quantized_moe_ffn.out": moe,
+    "et_copy::_h2d_copy.out": device_copies, "et_copy::_d2h_copy.out": device_copies,
     "torchao::quantize_affine": affine, "torchao::dequantize_affine": affine, "torchao::choose_qparams_affine": affine,
     "torchao modules": affine_models,
 }

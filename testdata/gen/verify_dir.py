@@ -173,7 +173,8 @@ def main():
     lacks = Counter(m for r in fails if r["kind"] == "missing" for m in set(re.findall(r"\w+::[\w.]+(?= \(instruction)", r["text"])))
     if lacks:
         lines += ["operators missing: " + ", ".join(f"{k} ({v})" for k, v in lacks.most_common()), ""]
-    serious = [r for r in fails if r["kind"] not in ("as PyTorch", "missing")]
+    aside = ("as PyTorch", "missing", "refused: differs")
+    serious = [r for r in fails if r["kind"] not in aside]
     for op, rows, kinds in sections(serious):
         lines.append(f"### {op}: {len(rows)}")
         for k in kinds[:a.examples]:
@@ -181,12 +182,14 @@ def main():
             d = r.get("detail", {}).get("call", "")
             lines.append(f"- {len(k)}x {r['kind']}{' (PyTorch differs from ExecuTorch too)' if r.get('eager_differs') else ''} {','.join(r['tags'])}: `{d[:300]}`")
             lines.append(f"  {r['path']} rtol {r['rtol']} atol {r['atol']}: {r['text'][:400]}")
-    same = [r for r in fails if r["kind"] == "as PyTorch"]
-    if same:
-        lines += ["", "### etgo gives PyTorch's result where ExecuTorch's differs"]
+    for kind, title in (("as PyTorch", "etgo gives PyTorch's result where ExecuTorch's differs"),
+                        ("refused: differs", "ExecuTorch refuses, etgo's answer is not PyTorch's (right where it follows ExecuTorch's arithmetic)")):
         by = defaultdict(list)
-        for r in same:
-            by[r["op"][0] if r["op"] else "modules"].append(r)
+        for r in fails:
+            if r["kind"] == kind:
+                by[r["op"][0] if r["op"] else "modules"].append(r)
+        if by:
+            lines += ["", "### " + title]
         for op, rows in sorted(by.items(), key=lambda kv: -len(kv[1])):
             r = min(rows, key=lambda r: os.path.getsize(r["path"]))
             lines.append(f"- {op} {len(rows)}x: `{r.get('detail', {}).get('call', '')[:200]}` {r['path']}: {r['text'][:200]}")

@@ -66,8 +66,8 @@ func (d *Depthwise[T]) SetScratch(s []T) {
 	}
 }
 
-// grainWork is how many multiplications are worth a thread.
-const grainWork = 1 << 15
+// grainWork is how many multiplications are worth a thread, in Go and by kernels.
+const grainWork, kernelGrainWork = 1 << 15, 1 << 18
 
 // Loop returns the size of the loop whose body d is, and a grain for it.
 func (d *Depthwise[T]) Loop() (n, grain int) {
@@ -77,7 +77,11 @@ func (d *Depthwise[T]) Loop() (n, grain int) {
 	if !d.channelsLast {
 		n, work = c.Images*c.Groups*c.OutChannels, c.places()*c.taps()
 	}
-	return n, 1 + grainWork/(work+1)
+	grain = grainWork
+	if d.bands.kernels != nil {
+		grain = kernelGrainWork
+	}
+	return n, 1 + grain/(work+1)
 }
 
 // Run computes rows or planes lo to hi.

@@ -53,10 +53,10 @@ func multiplyF32(p *Product[float32], slab []float32, repeat, batch, j, n int) {
 			right := operandF32{b[k*p.bw:], n, p.depth}
 			steps := min(p.kc, p.depth-k)
 			if p.vectorsOfA() {
-				at := output[float32]{out.data, out.col, out.row}
-				at.addTiles(p.kernels, origin, right, left, steps, k > 0, edge)
+				transposed := output[float32]{out.data, out.col, out.row}
+				addTiles(p.kernels, &transposed, origin, right, left, steps, k > 0, edge)
 			} else {
-				out.addTiles(p.kernels, origin, left, right, steps, k > 0, edge)
+				addTiles(p.kernels, &out, origin, left, right, steps, k > 0, edge)
 			}
 		}
 		p.deliver(block, p.nc, repeat, batch, i, m, j, n)
@@ -70,9 +70,9 @@ type operandF32 struct {
 }
 
 // addTiles multiplies some steps of rows and columns and puts the product at
-// offset o, or adds it to what is there.
-func (out *output[T]) addTiles(kernels *ukernel.F32, o int, rows, cols operandF32, steps int, add bool, edge []float32) {
-	data := any(out.data).([]float32)
+// offset o of out, or adds it to what is there. Tiles that are not whole, or not
+// of vectors in memory, take the way over edge.
+func addTiles(kernels *ukernel.F32, out *output[float32], o int, rows, cols operandF32, steps int, add bool, edge []float32) {
 	mr, nr := kernels.MR, kernels.NR
 	for j := 0; j < cols.lanes; j += nr {
 		n := min(nr, cols.lanes-j)
@@ -83,12 +83,12 @@ func (out *output[T]) addTiles(kernels *ukernel.F32, o int, rows, cols operandF3
 			at := o + i*out.row + j*out.col
 			tall := kernels.TileRows(m)
 			if tall == m && n == nr && out.col == 1 {
-				kernels.Tile(tall, steps, a, b, nr, data[at:], out.row, add)
+				kernels.Tile(tall, steps, a, b, nr, out.data[at:], out.row, add)
 				continue
 			}
 			kernels.Tile(tall, steps, a, b, nr, edge, nr, false)
 			for r := range m {
-				storeRow(data[at+r*out.row:], out.col, edge[r*nr:][:n], add)
+				storeRow(out.data[at+r*out.row:], out.col, edge[r*nr:][:n], add)
 			}
 		}
 	}

@@ -105,8 +105,9 @@ const (
 	kernelBlockB = 128 << 10
 	narrowLanes  = 1024
 	// grainWork is how many multiplications are worth a thread: some 20
-	// microseconds.
-	grainWork = 1 << 17
+	// microseconds, and some 10 with kernels.
+	grainWork       = 1 << 17
+	kernelGrainWork = 1 << 20
 )
 
 // Plan decides how the product is computed on that many threads and returns how
@@ -198,7 +199,7 @@ func (p *Product[T]) SetScratch(s []T) {
 
 // Packing returns the size of the loop that packs A and a grain for it.
 func (p *Product[T]) Packing() (n, grain int) {
-	return p.Batches * ceilDiv(p.M, p.aw), 1 + grainWork/8/(p.depth*p.aw+1)
+	return p.Batches * ceilDiv(p.M, p.aw), 1 + p.grainWork()/8/(p.depth*p.aw+1)
 }
 
 // Packer returns the body of the loop that packs A.
@@ -254,7 +255,16 @@ func (p *Product[T]) finish(panel Panels[T], bias []T) {
 // Multiplying returns the size of the loop that multiplies, when A is packed,
 // and a grain for it. The product itself is the loop's body.
 func (p *Product[T]) Multiplying() (n, grain int) {
-	return p.Repeats * p.Batches * p.blocks, 1 + grainWork/(p.M*p.nc*p.depth+1)
+	return p.Repeats * p.Batches * p.blocks, 1 + p.grainWork()/(p.M*p.nc*p.depth+1)
+}
+
+// grainWork returns how many multiplications are worth a thread. Those of a
+// narrow product cost what it takes to read B.
+func (p *Product[T]) grainWork() int {
+	if p.kernels != nil && p.narrow == nil {
+		return kernelGrainWork
+	}
+	return grainWork
 }
 
 // Run computes blocks lo to hi.

@@ -25,7 +25,12 @@
 package valuefile
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/etgo-ml/etgo/internal/errs"
@@ -77,26 +82,74 @@ func ReadFile(path string) ([]runtime.EValue, error) {
 	return values, nil
 }
 
-// WriteFile writes values to an .npz file and its sidecar.
+// WriteFile writes values to path and their description to the .json file beside
+// it. Both appear when they are complete: a file that is being replaced, perhaps
+// the one that a model is mapped from, stays as it was until then. A .json file
+// that describes no values is somebody else's and not replaced.
 func WriteFile(path string, values []Value) error {
-	sidecar, err := writeTo(path, values)
+	if !strings.HasSuffix(path, ".npz") {
+		return errs.InvalidArgument.Errorf("%s: values are written to a file named .npz", path)
+	}
+	side := sidecarPath(path)
+	if err := checkReplaceable(side); err != nil {
+		return err
+	}
+	var sidecar []byte
+	err := replace(path, func(w io.Writer) (err error) {
+		sidecar, err = write(w, values)
+		return err
+	})
 	if err != nil {
 		return errs.AccessFailed.Errorf("%s: %w", path, err)
 	}
-	if err := os.WriteFile(sidecarPath(path), sidecar, 0o666); err != nil {
-		return errs.AccessFailed.Wrap(err)
+	err = replace(side, func(w io.Writer) error {
+		_, err := w.Write(sidecar)
+		return err
+	})
+	if err != nil {
+		return errs.AccessFailed.Errorf("%s: %w", side, err)
 	}
 	return nil
 }
 
-func writeTo(path string, values []Value) (sidecar []byte, err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
+// checkReplaceable returns an error if there is a file that is no sidecar.
+func checkReplaceable(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	sidecar, err = write(f, values)
+	if err != nil {
+		return errs.AccessFailed.Wrap(err)
+	}
+	var s struct {
+		Values json.RawMessage `json:"values"`
+	}
+	if json.Unmarshal(text, &s) != nil || s.Values == nil {
+		return errs.InvalidArgument.Errorf("%s describes no values and would be overwritten; choose another name for the outputs", path)
+	}
+	return nil
+}
+
+// replace writes a file beside path and renames it when it is complete.
+func replace(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	err = write(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	return sidecar, err
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
 }
