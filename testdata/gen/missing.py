@@ -58,39 +58,6 @@ def device_copies(m):
 NR, KR, SR = 8, 16, 2
 
 
-def pack_linear(q, scales, bits):
-    """Weights [n, k] of `bits` bits with scales [n, k / group] in torchao's universal packing.
-
-    A header of 64 bytes: magic, kind, bits, zeros?, bias?, nr, kr, sr.  Then for 8 rows
-    and each group: chunks of 16 columns, of which the first 8 of all rows come before the
-    other 8; 4-bit values plus 8, 32 to 16 bytes, i in the low nibble beside i + 16; behind the
-    group 8 float scales and 8 int32 sums of the quantised values.
-    """
-    n, k = q.shape
-    groups = scales.shape[1]
-    size = k // groups
-    out = [np.array([6712, 1, bits, 0, 0, NR, KR, SR] + [0] * 8, dtype="<i4").tobytes()]
-    for r in range(0, n, NR):
-        rows = np.zeros((NR, k), np.int8)
-        part = q[r:r + NR]
-        rows[:len(part)] = part
-        sc = np.zeros((NR, groups), "<f4")
-        sc[:len(part)] = scales[r:r + NR]
-        for g in range(groups):
-            cols = rows[:, g * size:(g + 1) * size]
-            for c in range(0, size, KR):
-                v = cols[:, c:c + KR].reshape(NR, SR, KR // SR).transpose(1, 0, 2).reshape(4, 2, 16)
-                if bits == 4:
-                    u = (v + 8).astype(np.uint8)
-                    out.append((u[:, 0] | u[:, 1] << 4).astype(np.uint8).tobytes())
-                else:
-                    out.append(v.tobytes())
-            out.append(sc[:, g].astype("<f4").tobytes())
-            out.append(cols.astype(np.int32).sum(1).astype("<i4").tobytes())
-    return torch.frombuffer(bytearray(b"".join(out)), dtype=torch.uint8)
-
-
-# --------------------------------------------------------------------------------------
 def affine(m):
     """torchao::{choose_qparams,quantize,dequantize}_affine, functional as exporters write them."""
     f32, i8, u8 = torch.float32, torch.int8, torch.uint8
