@@ -184,6 +184,127 @@ func taps1F32AVX512(n int, y *float32, x *float32, taps int, offsets *int, w *fl
 //go:noescape
 func taps2F32AVX512(n int, y *float32, x *float32, taps int, offsets *int, w *float32, bias float32)
 
+// addF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] + b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func addF32AVX512(n int, dst *float32, a *float32, b *float32)
+
+// addConstF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] + s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func addConstF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// subF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] - b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func subF32AVX512(n int, dst *float32, a *float32, b *float32)
+
+// subConstF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] - s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func subConstF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// constsubF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = s - a[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func constsubF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// mulF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] * b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func mulF32AVX512(n int, dst *float32, a *float32, b *float32)
+
+// mulConstF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] * s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func mulConstF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// divF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] / b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func divF32AVX512(n int, dst *float32, a *float32, b *float32)
+
+// divConstF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] / s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func divConstF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// constdivF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = s / a[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func constdivF32AVX512(n int, dst *float32, a *float32, s float32)
+
+// clampF32AVX512 computes
+//
+//	for i := range n {
+//		dst[i] = min(max(a[i], lo), hi), and NaN where a[i] is
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func clampF32AVX512(n int, dst *float32, a *float32, lo float32, hi float32)
+
 // axpyF32AVX2 adds four multiples of rows to y:
 //
 //	for j := range n {
@@ -255,6 +376,127 @@ func taps1F32AVX2(n int, y *float32, x *float32, taps int, offsets *int, w *floa
 //
 //go:noescape
 func taps2F32AVX2(n int, y *float32, x *float32, taps int, offsets *int, w *float32, bias float32)
+
+// addF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] + b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func addF32AVX2(n int, dst *float32, a *float32, b *float32)
+
+// addConstF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] + s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func addConstF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// subF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] - b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func subF32AVX2(n int, dst *float32, a *float32, b *float32)
+
+// subConstF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] - s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func subConstF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// constsubF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = s - a[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func constsubF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// mulF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] * b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func mulF32AVX2(n int, dst *float32, a *float32, b *float32)
+
+// mulConstF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] * s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func mulConstF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// divF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] / b[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func divF32AVX2(n int, dst *float32, a *float32, b *float32)
+
+// divConstF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = a[i] / s
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func divConstF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// constdivF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = s / a[i]
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func constdivF32AVX2(n int, dst *float32, a *float32, s float32)
+
+// clampF32AVX2 computes
+//
+//	for i := range n {
+//		dst[i] = min(max(a[i], lo), hi), and NaN where a[i] is
+//	}
+//
+// n is a multiple of the vector's length.
+//
+//go:noescape
+func clampF32AVX2(n int, dst *float32, a *float32, lo float32, hi float32)
 
 // transpose4F32 transposes 4 rows of k elements, a multiple of 4:
 //

@@ -1739,6 +1739,478 @@ DATA evenIndex<>+56(SB)/4, $0x0000001d
 DATA evenIndex<>+60(SB)/4, $0x0000001f
 GLOBL evenIndex<>(SB), RODATA|NOPTR, $64
 
+// func addF32AVX512(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F
+TEXT ·addF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+addF32AVX512_many:
+	CMPQ    BX, $0x00000040
+	JL      addF32AVX512_one
+	VMOVUPS (CX), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  64(DX), Z1, Z1
+	VMOVUPS 128(CX), Z2
+	VADDPS  128(DX), Z2, Z2
+	VMOVUPS 192(CX), Z3
+	VADDPS  192(DX), Z3, Z3
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, BX
+	JMP     addF32AVX512_many
+
+addF32AVX512_one:
+	CMPQ    BX, $0x00000010
+	JL      addF32AVX512_done
+	VMOVUPS (CX), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     addF32AVX512_one
+
+addF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func addConstF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·addConstF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+addConstF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      addConstF32AVX512_one
+	VMOVUPS (CX), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS 64(CX), Z2
+	VADDPS  Z0, Z2, Z2
+	VMOVUPS 128(CX), Z3
+	VADDPS  Z0, Z3, Z3
+	VMOVUPS 192(CX), Z4
+	VADDPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     addConstF32AVX512_many
+
+addConstF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      addConstF32AVX512_done
+	VMOVUPS (CX), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     addConstF32AVX512_one
+
+addConstF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func subF32AVX512(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F
+TEXT ·subF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+subF32AVX512_many:
+	CMPQ    BX, $0x00000040
+	JL      subF32AVX512_one
+	VMOVUPS (CX), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS 64(CX), Z1
+	VSUBPS  64(DX), Z1, Z1
+	VMOVUPS 128(CX), Z2
+	VSUBPS  128(DX), Z2, Z2
+	VMOVUPS 192(CX), Z3
+	VSUBPS  192(DX), Z3, Z3
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, BX
+	JMP     subF32AVX512_many
+
+subF32AVX512_one:
+	CMPQ    BX, $0x00000010
+	JL      subF32AVX512_done
+	VMOVUPS (CX), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     subF32AVX512_one
+
+subF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func subConstF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·subConstF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+subConstF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      subConstF32AVX512_one
+	VMOVUPS (CX), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS 64(CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VMOVUPS 128(CX), Z3
+	VSUBPS  Z0, Z3, Z3
+	VMOVUPS 192(CX), Z4
+	VSUBPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     subConstF32AVX512_many
+
+subConstF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      subConstF32AVX512_done
+	VMOVUPS (CX), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     subConstF32AVX512_one
+
+subConstF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func constsubF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·constsubF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+constsubF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      constsubF32AVX512_one
+	VSUBPS  (CX), Z0, Z1
+	VSUBPS  64(CX), Z0, Z2
+	VSUBPS  128(CX), Z0, Z3
+	VSUBPS  192(CX), Z0, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     constsubF32AVX512_many
+
+constsubF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      constsubF32AVX512_done
+	VSUBPS  (CX), Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     constsubF32AVX512_one
+
+constsubF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func mulF32AVX512(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F
+TEXT ·mulF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+mulF32AVX512_many:
+	CMPQ    BX, $0x00000040
+	JL      mulF32AVX512_one
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS 64(CX), Z1
+	VMULPS  64(DX), Z1, Z1
+	VMOVUPS 128(CX), Z2
+	VMULPS  128(DX), Z2, Z2
+	VMOVUPS 192(CX), Z3
+	VMULPS  192(DX), Z3, Z3
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, BX
+	JMP     mulF32AVX512_many
+
+mulF32AVX512_one:
+	CMPQ    BX, $0x00000010
+	JL      mulF32AVX512_done
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     mulF32AVX512_one
+
+mulF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func mulConstF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·mulConstF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+mulConstF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      mulConstF32AVX512_one
+	VMOVUPS (CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS 64(CX), Z2
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS 128(CX), Z3
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS 192(CX), Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     mulConstF32AVX512_many
+
+mulConstF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      mulConstF32AVX512_done
+	VMOVUPS (CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     mulConstF32AVX512_one
+
+mulConstF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func divF32AVX512(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F
+TEXT ·divF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+divF32AVX512_many:
+	CMPQ    BX, $0x00000040
+	JL      divF32AVX512_one
+	VMOVUPS (CX), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS 64(CX), Z1
+	VDIVPS  64(DX), Z1, Z1
+	VMOVUPS 128(CX), Z2
+	VDIVPS  128(DX), Z2, Z2
+	VMOVUPS 192(CX), Z3
+	VDIVPS  192(DX), Z3, Z3
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, BX
+	JMP     divF32AVX512_many
+
+divF32AVX512_one:
+	CMPQ    BX, $0x00000010
+	JL      divF32AVX512_done
+	VMOVUPS (CX), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     divF32AVX512_one
+
+divF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func divConstF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·divConstF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+divConstF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      divConstF32AVX512_one
+	VMOVUPS (CX), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS 64(CX), Z2
+	VDIVPS  Z0, Z2, Z2
+	VMOVUPS 128(CX), Z3
+	VDIVPS  Z0, Z3, Z3
+	VMOVUPS 192(CX), Z4
+	VDIVPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     divConstF32AVX512_many
+
+divConstF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      divConstF32AVX512_done
+	VMOVUPS (CX), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     divConstF32AVX512_one
+
+divConstF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func constdivF32AVX512(n int, dst *float32, a *float32, s float32)
+// Requires: AVX, AVX512F
+TEXT ·constdivF32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Z0
+	MOVQ         n+0(FP), DX
+
+constdivF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      constdivF32AVX512_one
+	VDIVPS  (CX), Z0, Z1
+	VDIVPS  64(CX), Z0, Z2
+	VDIVPS  128(CX), Z0, Z3
+	VDIVPS  192(CX), Z0, Z4
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     constdivF32AVX512_many
+
+constdivF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      constdivF32AVX512_done
+	VDIVPS  (CX), Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     constdivF32AVX512_one
+
+constdivF32AVX512_done:
+	VZEROUPPER
+	RET
+
+// func clampF32AVX512(n int, dst *float32, a *float32, lo float32, hi float32)
+// Requires: AVX, AVX512F
+TEXT ·clampF32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS lo+24(FP), Z0
+	VBROADCASTSS hi+28(FP), Z1
+	MOVQ         n+0(FP), DX
+
+clampF32AVX512_many:
+	CMPQ    DX, $0x00000040
+	JL      clampF32AVX512_one
+	VMAXPS  (CX), Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMAXPS  64(CX), Z0, Z3
+	VMINPS  Z3, Z1, Z3
+	VMAXPS  128(CX), Z0, Z4
+	VMINPS  Z4, Z1, Z4
+	VMAXPS  192(CX), Z0, Z5
+	VMINPS  Z5, Z1, Z5
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 128(AX)
+	VMOVUPS Z5, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     clampF32AVX512_many
+
+clampF32AVX512_one:
+	CMPQ    DX, $0x00000010
+	JL      clampF32AVX512_done
+	VMAXPS  (CX), Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     clampF32AVX512_one
+
+clampF32AVX512_done:
+	VZEROUPPER
+	RET
+
 // func axpyF32AVX2(n int, y *float32, x *float32, b *float32, ldb int)
 // Requires: AVX, FMA3
 TEXT ·axpyF32AVX2(SB), NOSPLIT, $0-40
@@ -2220,6 +2692,478 @@ taps2F32AVX2_onedone:
 	JNZ    taps2F32AVX2_ones
 
 taps2F32AVX2_ret:
+	VZEROUPPER
+	RET
+
+// func addF32AVX2(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·addF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+addF32AVX2_many:
+	CMPQ    BX, $0x00000020
+	JL      addF32AVX2_one
+	VMOVUPS (CX), Y0
+	VADDPS  (DX), Y0, Y0
+	VMOVUPS 32(CX), Y1
+	VADDPS  32(DX), Y1, Y1
+	VMOVUPS 64(CX), Y2
+	VADDPS  64(DX), Y2, Y2
+	VMOVUPS 96(CX), Y3
+	VADDPS  96(DX), Y3, Y3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     addF32AVX2_many
+
+addF32AVX2_one:
+	CMPQ    BX, $0x00000008
+	JL      addF32AVX2_done
+	VMOVUPS (CX), Y0
+	VADDPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JMP     addF32AVX2_one
+
+addF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func addConstF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·addConstF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+addConstF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      addConstF32AVX2_one
+	VMOVUPS (CX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS 32(CX), Y2
+	VADDPS  Y0, Y2, Y2
+	VMOVUPS 64(CX), Y3
+	VADDPS  Y0, Y3, Y3
+	VMOVUPS 96(CX), Y4
+	VADDPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     addConstF32AVX2_many
+
+addConstF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      addConstF32AVX2_done
+	VMOVUPS (CX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     addConstF32AVX2_one
+
+addConstF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func subF32AVX2(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·subF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+subF32AVX2_many:
+	CMPQ    BX, $0x00000020
+	JL      subF32AVX2_one
+	VMOVUPS (CX), Y0
+	VSUBPS  (DX), Y0, Y0
+	VMOVUPS 32(CX), Y1
+	VSUBPS  32(DX), Y1, Y1
+	VMOVUPS 64(CX), Y2
+	VSUBPS  64(DX), Y2, Y2
+	VMOVUPS 96(CX), Y3
+	VSUBPS  96(DX), Y3, Y3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     subF32AVX2_many
+
+subF32AVX2_one:
+	CMPQ    BX, $0x00000008
+	JL      subF32AVX2_done
+	VMOVUPS (CX), Y0
+	VSUBPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JMP     subF32AVX2_one
+
+subF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func subConstF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·subConstF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+subConstF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      subConstF32AVX2_one
+	VMOVUPS (CX), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS 32(CX), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMOVUPS 64(CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMOVUPS 96(CX), Y4
+	VSUBPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     subConstF32AVX2_many
+
+subConstF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      subConstF32AVX2_done
+	VMOVUPS (CX), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     subConstF32AVX2_one
+
+subConstF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func constsubF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·constsubF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+constsubF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      constsubF32AVX2_one
+	VSUBPS  (CX), Y0, Y1
+	VSUBPS  32(CX), Y0, Y2
+	VSUBPS  64(CX), Y0, Y3
+	VSUBPS  96(CX), Y0, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     constsubF32AVX2_many
+
+constsubF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      constsubF32AVX2_done
+	VSUBPS  (CX), Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     constsubF32AVX2_one
+
+constsubF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func mulF32AVX2(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·mulF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+mulF32AVX2_many:
+	CMPQ    BX, $0x00000020
+	JL      mulF32AVX2_one
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  32(DX), Y1, Y1
+	VMOVUPS 64(CX), Y2
+	VMULPS  64(DX), Y2, Y2
+	VMOVUPS 96(CX), Y3
+	VMULPS  96(DX), Y3, Y3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     mulF32AVX2_many
+
+mulF32AVX2_one:
+	CMPQ    BX, $0x00000008
+	JL      mulF32AVX2_done
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JMP     mulF32AVX2_one
+
+mulF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func mulConstF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·mulConstF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+mulConstF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      mulConstF32AVX2_one
+	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS 32(CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS 64(CX), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS 96(CX), Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     mulConstF32AVX2_many
+
+mulConstF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      mulConstF32AVX2_done
+	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     mulConstF32AVX2_one
+
+mulConstF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func divF32AVX2(n int, dst *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·divF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ b+24(FP), DX
+	MOVQ n+0(FP), BX
+
+divF32AVX2_many:
+	CMPQ    BX, $0x00000020
+	JL      divF32AVX2_one
+	VMOVUPS (CX), Y0
+	VDIVPS  (DX), Y0, Y0
+	VMOVUPS 32(CX), Y1
+	VDIVPS  32(DX), Y1, Y1
+	VMOVUPS 64(CX), Y2
+	VDIVPS  64(DX), Y2, Y2
+	VMOVUPS 96(CX), Y3
+	VDIVPS  96(DX), Y3, Y3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     divF32AVX2_many
+
+divF32AVX2_one:
+	CMPQ    BX, $0x00000008
+	JL      divF32AVX2_done
+	VMOVUPS (CX), Y0
+	VDIVPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JMP     divF32AVX2_one
+
+divF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func divConstF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·divConstF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+divConstF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      divConstF32AVX2_one
+	VMOVUPS (CX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS 32(CX), Y2
+	VDIVPS  Y0, Y2, Y2
+	VMOVUPS 64(CX), Y3
+	VDIVPS  Y0, Y3, Y3
+	VMOVUPS 96(CX), Y4
+	VDIVPS  Y0, Y4, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     divConstF32AVX2_many
+
+divConstF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      divConstF32AVX2_done
+	VMOVUPS (CX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     divConstF32AVX2_one
+
+divConstF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func constdivF32AVX2(n int, dst *float32, a *float32, s float32)
+// Requires: AVX
+TEXT ·constdivF32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS s+24(FP), Y0
+	MOVQ         n+0(FP), DX
+
+constdivF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      constdivF32AVX2_one
+	VDIVPS  (CX), Y0, Y1
+	VDIVPS  32(CX), Y0, Y2
+	VDIVPS  64(CX), Y0, Y3
+	VDIVPS  96(CX), Y0, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     constdivF32AVX2_many
+
+constdivF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      constdivF32AVX2_done
+	VDIVPS  (CX), Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     constdivF32AVX2_one
+
+constdivF32AVX2_done:
+	VZEROUPPER
+	RET
+
+// func clampF32AVX2(n int, dst *float32, a *float32, lo float32, hi float32)
+// Requires: AVX
+TEXT ·clampF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), AX
+	MOVQ         a+16(FP), CX
+	VBROADCASTSS lo+24(FP), Y0
+	VBROADCASTSS hi+28(FP), Y1
+	MOVQ         n+0(FP), DX
+
+clampF32AVX2_many:
+	CMPQ    DX, $0x00000020
+	JL      clampF32AVX2_one
+	VMAXPS  (CX), Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMAXPS  32(CX), Y0, Y3
+	VMINPS  Y3, Y1, Y3
+	VMAXPS  64(CX), Y0, Y4
+	VMINPS  Y4, Y1, Y4
+	VMAXPS  96(CX), Y0, Y5
+	VMINPS  Y5, Y1, Y5
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     clampF32AVX2_many
+
+clampF32AVX2_one:
+	CMPQ    DX, $0x00000008
+	JL      clampF32AVX2_done
+	VMAXPS  (CX), Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DX
+	JMP     clampF32AVX2_one
+
+clampF32AVX2_done:
 	VZEROUPPER
 	RET
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/etgo-ml/etgo/internal/errs"
+	"github.com/etgo-ml/etgo/internal/ukernel"
 	"github.com/etgo-ml/etgo/kernels/internal/kit"
 	"github.com/etgo-ml/etgo/kernels/internal/kit/mathf"
 	"github.com/etgo-ml/etgo/runtime"
@@ -69,15 +70,15 @@ type addOp[C kit.Number] struct{}
 
 func (addOp[C]) vv(dst, a, b []C) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	for i, v := range a {
-		dst[i] = v + b[i]
+	for i := kit.BinarySIMD(ukernel.Add, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] + b[i]
 	}
 }
 
 func (addOp[C]) vs(dst, a []C, b C) {
 	dst = dst[:len(a)]
-	for i, v := range a {
-		dst[i] = v + b
+	for i := kit.ConstSIMD(ukernel.Add, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] + b
 	}
 }
 
@@ -140,22 +141,22 @@ type subOp[C kit.Number] struct{}
 
 func (subOp[C]) vv(dst, a, b []C) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	for i, v := range a {
-		dst[i] = v - b[i]
+	for i := kit.BinarySIMD(ukernel.Sub, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] - b[i]
 	}
 }
 
 func (subOp[C]) vs(dst, a []C, b C) {
 	dst = dst[:len(a)]
-	for i, v := range a {
-		dst[i] = v - b
+	for i := kit.ConstSIMD(ukernel.Sub, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] - b
 	}
 }
 
 func (subOp[C]) sv(dst []C, a C, b []C) {
 	dst = dst[:len(b)]
-	for i, v := range b {
-		dst[i] = a - v
+	for i := kit.ConstLeftSIMD(ukernel.Sub, dst, a, b); i < len(b); i++ {
+		dst[i] = a - b[i]
 	}
 }
 
@@ -222,15 +223,15 @@ type mulOp[C kit.Number] struct{}
 
 func (mulOp[C]) vv(dst, a, b []C) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	for i, v := range a {
-		dst[i] = v * b[i]
+	for i := kit.BinarySIMD(ukernel.Mul, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] * b[i]
 	}
 }
 
 func (mulOp[C]) vs(dst, a []C, b C) {
 	dst = dst[:len(a)]
-	for i, v := range a {
-		dst[i] = v * b
+	for i := kit.ConstSIMD(ukernel.Mul, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] * b
 	}
 }
 
@@ -305,22 +306,22 @@ type divOp[C kit.Float] struct{}
 
 func (divOp[C]) vv(dst, a, b []C) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	for i, v := range a {
-		dst[i] = v / b[i]
+	for i := kit.BinarySIMD(ukernel.Div, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] / b[i]
 	}
 }
 
 func (divOp[C]) vs(dst, a []C, b C) {
 	dst = dst[:len(a)]
-	for i, v := range a {
-		dst[i] = v / b
+	for i := kit.ConstSIMD(ukernel.Div, dst, a, b); i < len(a); i++ {
+		dst[i] = a[i] / b
 	}
 }
 
 func (divOp[C]) sv(dst []C, a C, b []C) {
 	dst = dst[:len(b)]
-	for i, v := range b {
-		dst[i] = a / v
+	for i := kit.ConstLeftSIMD(ukernel.Div, dst, a, b); i < len(b); i++ {
+		dst[i] = a / b[i]
 	}
 }
 

@@ -90,8 +90,8 @@ type clampOp[C kit.Number] struct{ lo, hi C }
 
 func (op clampOp[C]) v(dst, src []C) {
 	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = min(max(v, op.lo), op.hi)
+	for i := kit.ClampSIMD(dst, src, op.lo, op.hi); i < len(src); i++ {
+		dst[i] = min(max(src[i], op.lo), op.hi)
 	}
 }
 

@@ -42,6 +42,7 @@ func main() {
 		for _, step := range []int{1, 2} {
 			tapsF32(set, step)
 		}
+		elementwiseF32(set)
 	}
 	transposeF32(4)
 	transposeF32(8)

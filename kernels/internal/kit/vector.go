@@ -55,3 +55,36 @@ func Dot(x, y []float32) float32 {
 	}
 	return (s0 + s1) + (s2 + s3)
 }
+
+// BinarySIMD computes dst[i] = a[i] op b[i] for the leading elements for which the
+// processor has a kernel, and returns how many they are; so do the others below.
+func BinarySIMD[C any](op ukernel.Op, dst, a, b []C) int {
+	if d, ok := any(dst).([]float32); ok {
+		return ukernel.ActiveElements().Binary(op, d, any(a).([]float32), any(b).([]float32))
+	}
+	return 0
+}
+
+// ConstSIMD computes dst[i] = a[i] op s.
+func ConstSIMD[C any](op ukernel.Op, dst, a []C, s C) int {
+	if d, ok := any(dst).([]float32); ok {
+		return ukernel.ActiveElements().Const(op, d, any(a).([]float32), any(s).(float32))
+	}
+	return 0
+}
+
+// ConstLeftSIMD computes dst[i] = s op a[i].
+func ConstLeftSIMD[C any](op ukernel.Op, dst []C, s C, a []C) int {
+	if d, ok := any(dst).([]float32); ok {
+		return ukernel.ActiveElements().ConstLeft(op, d, any(s).(float32), any(a).([]float32))
+	}
+	return 0
+}
+
+// ClampSIMD computes dst[i] = min(max(a[i], lo), hi) for bounds that are numbers.
+func ClampSIMD[C Number](dst, a []C, lo, hi C) int {
+	if d, ok := any(dst).([]float32); ok && lo == lo && hi == hi {
+		return ukernel.ActiveElements().Clamp(d, any(a).([]float32), any(lo).(float32), any(hi).(float32))
+	}
+	return 0
+}
