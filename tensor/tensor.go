@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etgo-ml/etgo/internal/bulk"
 	"github.com/etgo-ml/etgo/internal/errs"
 )
 
@@ -383,7 +384,8 @@ func (t *Tensor) Clone() *Tensor {
 }
 
 // Copy copies the elements of src into dst, which has the same type and shape,
-// moving each to where dst's dim order wants it.
+// moving each to where dst's dim order wants it. Their memory must not overlap in
+// part.
 func Copy(dst, src *Tensor) error {
 	switch {
 	case src.err != nil:
@@ -395,7 +397,7 @@ func Copy(dst, src *Tensor) error {
 	case dst.readOnly:
 		return errs.InvalidArgument.Errorf("cannot copy into a constant")
 	case SameLayout(dst.shape, dst.order, src.order):
-		copy(dst.Bytes(), src.Bytes())
+		bulk.Copy(dst.Bytes(), src.Bytes(), 1)
 		return nil
 	}
 	permuteBytes(dst, src)

@@ -85,8 +85,8 @@ def outcome(entry, shape_only=False):
                 continue
             if o.get("problem"):
                 return "differs", f"set {t['testset']} output {k}: {o['problem']}"
-            return "differs", (f"set {t['testset']} output {k} {o['want']}: {o['mismatches']} of {o['elements']} too far, max abs {o['max_abs']} rel {o['max_rel']}, "
-                               f"first at {o.get('first', [])}: got {o.get('first_got')}, want {o.get('first_want')}")
+            return "differs", (f"set {t['testset']} output {k} {o['want']}: {o['mismatches']} of {o['elements']} too far, "
+                               f"max abs {o['max_abs']} rel {o['max_rel']}, first at {o.get('first', [])}: got {o.get('first_got')}, want {o.get('first_want')}")
     return "ok", ""
 
 
@@ -119,7 +119,10 @@ def sections(fails):
     for op, rows in sorted(by.items(), key=lambda kv: (-len(kv[1]), kv[0])):
         kinds = defaultdict(list)
         for r in rows:
-            kinds[(r["kind"], re.sub(r"[-+]?\d[\d.e+-]*|\[[^\]]*\]", "#", r["text"])[:70] if r["kind"] != "differs" else "", tuple(r["dtypes"][:1]) if r["kind"] == "differs" else ())].append(r)
+            if r["kind"] == "differs":
+                kinds[r["kind"], r["dtypes"][0]].append(r)
+            else:
+                kinds[r["kind"], re.sub(r"[-+]?\d[\d.e+-]*|\[[^\]]*\]", "#", r["text"])[:70]].append(r)
         yield op, rows, sorted(kinds.values(), key=len, reverse=True)
 
 
@@ -180,7 +183,8 @@ def main():
         for k in kinds[:a.examples]:
             r = min(k, key=lambda r: os.path.getsize(r["path"]))
             d = r.get("detail", {}).get("call", "")
-            lines.append(f"- {len(k)}x {r['kind']}{' (PyTorch differs from ExecuTorch too)' if r.get('eager_differs') else ''} {','.join(r['tags'])}: `{d[:300]}`")
+            also = " (PyTorch differs from ExecuTorch too)" if r.get("eager_differs") else ""
+            lines.append(f"- {len(k)}x {r['kind']}{also} {','.join(r['tags'])}: `{d[:300]}`")
             lines.append(f"  {r['path']} rtol {r['rtol']} atol {r['atol']}: {r['text'][:400]}")
     for kind, title in (("as PyTorch", "etgo gives PyTorch's result where ExecuTorch's differs"),
                         ("refused: differs", "ExecuTorch refuses, etgo's answer is not PyTorch's (right where it follows ExecuTorch's arithmetic)")):

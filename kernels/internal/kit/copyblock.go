@@ -1,6 +1,9 @@
 package kit
 
-import "github.com/etgo-ml/etgo/tensor"
+import (
+	"github.com/etgo-ml/etgo/internal/bulk"
+	"github.com/etgo-ml/etgo/tensor"
+)
 
 // moveRange copies the elements lo <= i < hi of c's box; T has the size of an
 // element.
@@ -26,10 +29,11 @@ const shortRun = 8
 
 func moveRuns[T any](c *Copy, b *block, dst, src []T) {
 	d, s := b.dst, b.src
+	size := c.dst.DType().Size()
 	for range b.rows {
 		to, from := dst[d:d+b.cols], src[s:s+b.cols]
 		if len(to) > shortRun {
-			copy(to, from)
+			bulk.Copy(to, from, size)
 		} else {
 			for i := range to {
 				to[i] = from[i]
