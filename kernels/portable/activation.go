@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/etgo-ml/etgo/internal/errs"
+	"github.com/etgo-ml/etgo/internal/ukernel"
 	"github.com/etgo-ml/etgo/kernels/internal/kit"
 	"github.com/etgo-ml/etgo/kernels/internal/kit/mathf"
 	"github.com/etgo-ml/etgo/runtime"
@@ -28,6 +29,9 @@ func reluAs[C kit.Number](ctx *runtime.KernelRuntimeContext, args runtime.Args, 
 
 func relu32(ctx *runtime.KernelRuntimeContext, args runtime.Args, _ tensor.DType) error {
 	in, out := args.Tensor(0), args.Tensor(1)
+	if in.DType() == tensor.F32 && out.DType() == tensor.F32 && ukernel.ActiveElements() != nil {
+		return unary(ctx, number[float32](in, tensor.F32), result[float32](out, tensor.F32), grainArith, clampOp[float32]{0, float32(math.Inf(1))})
+	}
 	switch in.DType() {
 	case tensor.F16:
 		return unaryBits(ctx, in, out, reluBits[uint16]{1 << 15, 0x7c00})

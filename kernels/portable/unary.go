@@ -3,6 +3,7 @@ package portable
 import (
 	"math"
 
+	"github.com/etgo-ml/etgo/internal/ukernel"
 	"github.com/etgo-ml/etgo/kernels/internal/kit"
 	"github.com/etgo-ml/etgo/kernels/internal/kit/mathf"
 	"github.com/etgo-ml/etgo/runtime"
@@ -423,8 +424,20 @@ func (negOp[C]) v(dst, src []C) {
 	}
 }
 
+// negSIMD multiplies by -1, for which there is a kernel.
+type negSIMD struct{}
+
+func (negSIMD) v(dst, src []float32) {
+	for i := ukernel.ActiveElements().Const(ukernel.Mul, dst[:len(src)], src, -1); i < len(src); i++ {
+		dst[i] = -src[i]
+	}
+}
+
 func neg32(ctx *runtime.KernelRuntimeContext, args runtime.Args, _ tensor.DType) error {
 	in, out := args.Tensor(0), args.Tensor(1)
+	if in.DType() == tensor.F32 && out.DType() == tensor.F32 && ukernel.ActiveElements() != nil {
+		return unary(ctx, number[float32](in, tensor.F32), result[float32](out, tensor.F32), grainArith, negSIMD{})
+	}
 	if in.DType() == tensor.F32 {
 		return unaryBits(ctx, in, out, maskBits[uint32]{1<<32 - 1, 1 << 31})
 	}
