@@ -369,3 +369,46 @@ func TestExecuteIntoAllocatesNothing(t *testing.T) {
 		})
 	}
 }
+
+type realCase struct {
+	File, Expect, Needs string
+	Code                string `json:"etgo_code"`
+}
+
+// Files that other people published run, or are refused with the number that
+// tells why.
+func TestGoldenReal(t *testing.T) {
+	for _, c := range readJSON[[]realCase](t, "real/index.json") {
+		if c.Needs != "" || strings.HasSuffix(c.File, ".ptd") {
+			continue
+		}
+		path := filepath.Join("testdata", "real", c.File)
+		file, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if bundle.Is(file) {
+			b, err := bundle.Decode(file)
+			require.NoError(t, err, c.File)
+			m, err := etgo.New(b.Program())
+			require.NoError(t, err, c.File)
+			assert.NoError(t, verify(m, b, goldenCase{Rtol: 1e-4, Atol: 1e-5}), c.File)
+			require.NoError(t, m.Close())
+			continue
+		}
+		m, err := etgo.Open(path)
+		if err == nil {
+			for _, name := range m.MethodNames() {
+				err = errors.Join(err, m.Load(name))
+			}
+			require.NoError(t, m.Close())
+		}
+		switch c.Expect {
+		case "runs-old", "loads":
+			assert.NoError(t, err, c.File)
+		case "error":
+			assert.Equal(t, c.Code, runtime.Code(err).String(), "%s: %v", c.File, err)
+		default: // not a program, or one that needs its data file
+			assert.Error(t, err, c.File)
+			assert.False(t, runtime.IsPanic(err), "%s: %v", c.File, err)
+		}
+	}
+}
