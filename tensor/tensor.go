@@ -329,17 +329,6 @@ func (t *Tensor) reserve(nbytes int) error {
 	return nil
 }
 
-// SetDimOrder changes the dim order of a dynamic tensor whose producer chooses
-// the layout; the elements are undefined afterwards.
-func (t *Tensor) SetDimOrder(order DimOrder) error {
-	if err := order.Check(len(t.shape)); err != nil {
-		return errs.InvalidArgument.Wrap(err)
-	}
-	copy(t.order, order)
-	setStrides(t.strides, t.shape, t.order)
-	return nil
-}
-
 // IsContiguous reports whether the elements lie in row-major order.
 func (t *Tensor) IsContiguous() bool {
 	if t.order.IsContiguous() {

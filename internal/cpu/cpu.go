@@ -1,5 +1,5 @@
 // Package cpu tells which instructions the processor has, as one of a few tiers
-// for which assembly kernels are written, and how large its caches are.
+// for which assembly kernels are written.
 package cpu
 
 import (

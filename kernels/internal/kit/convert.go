@@ -141,22 +141,12 @@ func floatsToInts[C Number, S Float](dst []C, src []S, stride int) {
 		}
 	case int64, uint32:
 		for i := range dst {
-			f := float64(src[off])
-			v := int64(math.MinInt64)
-			if f >= -9223372036854775808 && f < 9223372036854775808 {
-				v = int64(f)
-			}
-			dst[i] = C(v)
+			dst[i] = C(int64FromFloat(float64(src[off])))
 			off += stride
 		}
 	default:
 		for i := range dst {
-			f := float64(src[off])
-			v := int32(math.MinInt32)
-			if f > -2147483649 && f < 2147483648 {
-				v = int32(f)
-			}
-			dst[i] = C(v)
+			dst[i] = C(int32FromFloat(float64(src[off])))
 			off += stride
 		}
 	}
@@ -222,11 +212,7 @@ func FloatToInt[C Number](f float64) C {
 	var c C
 	switch any(c).(type) {
 	case int8, uint8, int16, uint16, int32:
-		if f > -2147483649 && f < 2147483648 {
-			return C(int32(f))
-		}
-		low := int64(math.MinInt32)
-		return C(low)
+		return C(int32FromFloat(f))
 	case int64, uint32:
 		return C(int64FromFloat(f))
 	case uint64:
@@ -239,6 +225,13 @@ func FloatToInt[C Number](f float64) C {
 		return C(int64FromFloat(f))
 	}
 	return C(f)
+}
+
+func int32FromFloat(f float64) int32 {
+	if f > -2147483649 && f < 2147483648 {
+		return int32(f)
+	}
+	return math.MinInt32
 }
 
 func int64FromFloat(f float64) int64 {
